@@ -13,6 +13,7 @@ from laconic.correct.objective import Certificate
 from laconic.files.journal import EVERY, Record, Saver
 from laconic.files.layout import Array, check_arrays, real_number, whole_number
 from laconic.pools.base import BoundPool
+from laconic.pools.opened import PREFIX, OpenPool
 
 # Numbers of an entry. Those in `_ANY` may be NaN or infinite.
 _NUMBERS = ("loss", "objective", "inner", "steepest", "cost", "seconds")
@@ -51,6 +52,8 @@ class Checkpoint(Saver):
     ) -> None:
         super().__init__(path, "checkpoint", fingerprint, every)
         self._held: dict[str, list[PathEntry]] = {}
+        self._pool: OpenPool | None = None
+        self._joined = 0  # atoms in the file that are not in the pool's list
 
     # -- writing -------------------------------------------------------------------------------
 
@@ -76,10 +79,16 @@ class Checkpoint(Saver):
             "lengths": {name: len(entries) for name, entries in lists.items()},
             "items": items,
         }
-        outputs = len(snapshot.entries[0].base)
-        written = self.file.append(header, {**_arrays(new, outputs), **snapshot.own.arrays()})
+        arrays = {**_arrays(new, len(snapshot.entries[0].base)), **snapshot.own.arrays()}
+        joined = self._joined
+        if self._pool is not None:
+            joined = max(joined, self._pool.joined_before(n for e in new for n in e.numbers))
+        if self._pool is not None and joined > self._joined:
+            header["joined"], own = self._pool.written(self._joined, joined)
+            arrays |= own
+        written = self.file.append(header, arrays)
         if written:
-            self._held = lists
+            self._held, self._joined = lists, joined
         return written
 
     # -- reading -------------------------------------------------------------------------------
@@ -90,6 +99,7 @@ class Checkpoint(Saver):
         The state is cut to the limits of the settling stage.
         """
         state = State(settle.begin())
+        self._pool = pool if isinstance(pool, OpenPool) else None
         with self.reading() as records:
             if not records:
                 return state
@@ -106,6 +116,7 @@ class Checkpoint(Saver):
         self._held = {name: [] for name in lists}
         known_arrays, later = {**_LAYOUT, **state.own.layout}, state.own.later
         for header, arrays in records:
+            arrays = self._let_join(header, arrays)
             # Older files also have the arrays of other stages, which are empty.
             arrays = {name: a for name, a in arrays.items() if name in known_arrays or len(a)}
             layout = {n: a for n, a in known_arrays.items() if n in arrays or n not in later}
@@ -117,6 +128,17 @@ class Checkpoint(Saver):
         state.own.read(header, arrays)
         if not (state.entries and state.own.sound(state.entries)):
             raise ValueError("its entries do not fit together")
+
+    def _let_join(
+        self, header: dict[str, Any], arrays: dict[str, np.ndarray]
+    ) -> dict[str, np.ndarray]:
+        """Let the atoms of a record join that the pool does not list. Return its other arrays."""
+        own = {name: array for name, array in arrays.items() if name.startswith(PREFIX)}
+        if own:
+            if self._pool is None:
+                raise ValueError("it has atoms that are not in the list of the pool")
+            self._joined += self._pool.read(header["joined"], own)
+        return {name: array for name, array in arrays.items() if name not in own}
 
     def _take_up(
         self,

@@ -44,8 +44,10 @@ from laconic.estimators.tuning import (
     given_to_tuner,
     judged_rows,
     may_grow,
+    moves,
     shown,
     tuned_path,
+    tuning_of_a_fold,
 )
 from laconic.export.footprint import Target, find_target
 from laconic.look.parts_bar import parts_progress
@@ -282,7 +284,8 @@ class BoostedClassifier(PathClassifier):
         """Return the pool bound to the rows to learn from."""
         n_outputs = ready.loss.n_outputs(len(self.classes_))
         settings = n_outputs, threads, self.fit_intercept, self._limits
-        return ready.training.rows(RowsAsked(ready.pool, self._signs, ready.loss, *settings))
+        asked = RowsAsked(ready.pool, self._signs, ready.loss, *settings, moves(self))
+        return ready.training.rows(asked)
 
     def _terms(self, rows: Rows, ready: Ready) -> Terms:
         """Return the costs, and the atoms that are always or never in the model."""
@@ -346,9 +349,9 @@ class BoostedClassifier(PathClassifier):
         """
         assert isinstance(ready.training, TrainingInMemory | TrainingOnDevice)
         only_once = ("cv", "scoring", "checkpoint", "callbacks")
-        plain = {"tune": False} if "tune" in self.get_params(deep=False) else {}
+        tune = {"tune": tuning_of_a_fold(self)} if "tune" in self.get_params(deep=False) else {}
         # A generator of folds cannot be cloned, so cv is removed before cloning.
-        fold = clone(copy(self).set_params(verbose=0, **dict.fromkeys(only_once), **plain))
+        fold = clone(copy(self).set_params(verbose=0, **dict.fromkeys(only_once), **tune))
         fold._limits = self._limits._replace(rows=len(ready.training.codes))
         if self._categories:
             pool = make_pool(self._pool_object(), self.scale, self.groups, list(self._categories))
@@ -368,7 +371,7 @@ class BoostedClassifier(PathClassifier):
     ) -> dict[int, PathEntry]:
         """Return the accepted tuned entries by size. After Ctrl-C, those that were finished."""
         tuning, found = asked_tuning(self), dict[int, PathEntry]()
-        if tuning is None or state.status == "interrupted":
+        if tuning is None or not tuning.joint or state.status == "interrupted":
             return found
         from laconic.tune.path import Tuner
 

@@ -13,16 +13,20 @@ import numpy as np
 from laconic.boost.path import PathEntry
 from laconic.data.doubts import stacklevel_of_user
 from laconic.data.labels import held_out_rows
+from laconic.estimators.training import TrainingInMemory
 from laconic.numeric.namespaces import to_host
 from laconic.pools import make_pool
 from laconic.tune.settings import Tuning
 
 if TYPE_CHECKING:
+    from laconic.boost.moved import Mover
     from laconic.tune.path import Tuner, TuningGiven
 
 
 # Settings that count what a patch takes more of when its place or its width changes.
 COUNTED = ("costs", "max_features", "max_operations", "max_bytes")
+# Rules whose score is a smooth function of an atom's parameters, almost everywhere.
+MOVING_RULES = ("gradient", "projection")
 
 
 def asked_tuning(estimator: Any) -> Tuning | None:
@@ -42,9 +46,41 @@ def asked_tuning(estimator: Any) -> Tuning | None:
             'use pool="hinges" or laconic.pools.Patches'
         )
     tuning = Tuning() if tune is True else tune
+    if tuning.at_selection:
+        _check_moves(estimator, pool)
     _check_places(estimator, tuning)
     _check_sizes(estimator, tuning)
     return tuning
+
+
+def _check_moves(estimator: Any, pool: Any) -> None:
+    """Refuse settings with which atoms cannot be moved when they are chosen."""
+    rule = getattr(estimator, "rule", None)
+    if rule is None:
+        raise TypeError(
+            f"at_selection=True moves atoms along the score of ShareBoostClassifier's rule; "
+            f"leave it out for a {type(estimator).__name__}"
+        )
+    if rule not in MOVING_RULES:
+        raise ValueError(
+            f'at_selection=True moves atoms along the score of rule="gradient" or "projection", '
+            f"and rule={rule!r} has no such score; use one of the two, or leave at_selection out"
+        )
+    if not getattr(pool, "movable", False):
+        raise TypeError(
+            f"at_selection=True moves hinges and patches, not the atoms of {type(pool).__name__}; "
+            "leave it out to tune them after the path is grown"
+        )
+    if not estimator.fit_intercept:
+        raise ValueError(
+            "at_selection=True needs fit_intercept=True, because the score of a centred column "
+            "says where to move an atom"
+        )
+    if estimator.device is not None:
+        raise ValueError(
+            f"at_selection=True moves atoms on the processor, not on device={estimator.device!r}; "
+            "leave one of them out"
+        )
 
 
 def _check_places(estimator: Any, tuning: Tuning) -> None:
@@ -58,9 +94,11 @@ def _check_places(estimator: Any, tuning: Tuning) -> None:
 
 def _check_sizes(estimator: Any, tuning: Tuning) -> None:
     most = estimator._largest()[0]
-    if tuning.sizes is not None and not isinstance(tuning.sizes, str) and max(tuning.sizes) > most:
+    if tuning.sizes is None or isinstance(tuning.sizes, str):
+        return
+    if (largest := max(tuning.sizes, default=0)) > most:
         raise ValueError(
-            f"the path has no model of {max(tuning.sizes)} atoms to tune, because max_atoms={most}"
+            f"the path has no model of {largest} atoms to tune, because max_atoms={most}"
         )
 
 
@@ -104,7 +142,7 @@ def judged_rows(estimator: Any, ready: Any) -> Judged | None:
 
     It is called before the path is grown, so that rows that cannot be tuned are refused at once.
     """
-    if asked_tuning(estimator) is None:
+    if (tuning := asked_tuning(estimator)) is None:
         return None
     training = ready.training
     if not hasattr(training, "X"):
@@ -112,7 +150,12 @@ def judged_rows(estimator: Any, ready: Any) -> Judged | None:
             "tune=True needs rows in one memory or on a GPU; fit on a sample of the rows, or leave "
             "tune out"
         )
-    if ready.held is not None:
+    if tuning.at_selection and not isinstance(training, TrainingInMemory):
+        raise TypeError(
+            "at_selection=True needs rows in the memory of the processor; give X as an array of "
+            "NumPy, or leave at_selection out"
+        )
+    if ready.held is not None or not tuning.joint:
         return None
     codes, weight = to_host(training.codes), to_host(training.weight)
     fitted, *_, kept = held_out_rows(estimator, np.arange(len(codes)), codes, weight)
@@ -154,6 +197,42 @@ def _part(training: Any, numbers: np.ndarray) -> tuple[Any, Any, Any]:
     """Return some rows, their class codes, and weights that sum to one."""
     weight = training.weight[numbers]
     return training.X[numbers], training.codes[numbers], weight / weight.sum()
+
+
+def moves(estimator: Any) -> bool:
+    """Return whether atoms are moved when they are chosen."""
+    tuning = asked_tuning(estimator)
+    return tuning is not None and tuning.at_selection
+
+
+def mover(estimator: Any, ready: Any) -> Mover | None:
+    """Return what moves atoms when they are chosen, or None."""
+    tuning = asked_tuning(estimator)
+    if tuning is None or not tuning.at_selection:
+        return None
+    from laconic.tune.at_selection import AtSelection
+
+    projection = estimator.rule == "projection"
+    free = may_read_more(estimator, tuning)
+    return AtSelection(ready.training.X, ready.pool.scale, projection, free)
+
+
+def mark_of_moves(estimator: Any) -> dict[str, Any]:
+    """Return what the path depends on if atoms are moved when they are chosen."""
+    tuning = asked_tuning(estimator)
+    if tuning is None or not tuning.at_selection:
+        return {}
+    return {"at_selection": may_read_more(estimator, tuning)}
+
+
+def tuning_of_a_fold(estimator: Any) -> Any:
+    """Return the setting ``tune`` of the fits that compare sizes: only what changes the path."""
+    return Tuning(sizes=[], at_selection=True, places=estimator.tune.places) if moves(estimator) else False
+
+
+def may_read_more(estimator: Any, tuning: Tuning) -> bool:
+    """Return whether an atom may read other inputs than the atom of the list that it was."""
+    return may_grow(estimator, tuning) and not estimator.exclude
 
 
 def may_grow(estimator: Any, tuning: Tuning) -> bool:
