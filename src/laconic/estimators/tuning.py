@@ -227,7 +227,11 @@ def mark_of_moves(estimator: Any) -> dict[str, Any]:
 
 def tuning_of_a_fold(estimator: Any) -> Any:
     """Return the setting ``tune`` of the fits that compare sizes: only what changes the path."""
-    return Tuning(sizes=[], at_selection=True, places=estimator.tune.places) if moves(estimator) else False
+    return (
+        Tuning(sizes=[], at_selection=True, places=estimator.tune.places)
+        if moves(estimator)
+        else False
+    )
 
 
 def may_read_more(estimator: Any, tuning: Tuning) -> bool:

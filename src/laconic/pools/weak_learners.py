@@ -162,6 +162,7 @@ class BoundOracle(BoundPool):
 
     def join(self, offer: Offer) -> int:
         """Add a fitted hypothesis, and return its number."""
+        assert offer.column is not None
         self._hypotheses.append(offer.atom)
         self._columns = np.asfortranarray(np.column_stack([self._columns, offer.column]))
         return self.n_atoms - 1

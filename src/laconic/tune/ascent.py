@@ -3,7 +3,7 @@
 Parameters are measured in their units u, φ = θ / u, so that one step moves all of them by a like
 amount. The direction is that of nonlinear conjugate gradients (Polak and Ribière), in φ:
 
-    d = g + max(0, ⟨g, g − g'⟩ / ⟨g', g'⟩) d',   g = u ∇_θ s.
+    d = g + max(0, ⟨g, g − g'⟩ / ⟨g', g'⟩) d',   g = u ∇_θ s(settled(θ)).
 
 A step of length t goes to θ + t u √n d / ‖d‖ for n parameters, so that t is the root of their mean
 squared change, in units. Then they are settled. Lengths are halved until the score rises. If it
@@ -12,41 +12,34 @@ does not rise along d, the step goes along g. If it does not rise there either, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
+from laconic.tune.contract import Movable
 from laconic.tune.score import Score, Seen
 
 # Most steps, and most lengths that are tried for one of them.
-STEPS, TRIES = 40, 8
+STEPS, TRIES = 20, 8
 # The first length that is tried. After a step, the next one starts with this many times its length.
 FIRST, LONGER = 0.1, 2.0
 # The ascent ends once a step gains less than this share of the score.
 LITTLE = 1e-4
 
 
-def ascend(
-    score: Score,
-    start: list[np.ndarray],
-    units: list[float],
-    settled: Callable[[list[Any]], list[Any]],
-) -> tuple[list[np.ndarray], Seen]:
+def ascend(score: Score, atoms: Movable) -> tuple[list[np.ndarray], Seen]:
     """Return parameters of a score that is no lower than at the start, and what is seen there."""
-    at, seen, length = start, score.at(start), FIRST
+    at, seen, length = atoms.start, score.at(atoms.start), FIRST
     before: list[np.ndarray] | None = None
     along: list[np.ndarray] = []
     for _ in range(STEPS):
-        slopes = score.slopes(at, seen)
-        slopes = [u * slope for u, slope in zip(units, slopes, strict=True)]
+        slopes = atoms.along(at, score.slopes(at, seen))
+        slopes = [u * slope for u, slope in zip(atoms.units, slopes, strict=True)]
         if not np.sqrt(_inner(slopes, slopes)) > 0:
             break
         along = _direction(slopes, before, along)
-        found = _searched(score, at, seen, along, units, length, settled)
+        found = _searched(score, atoms, at, seen, along, length)
         if found is None and along is not slopes:
             along = slopes
-            found = _searched(score, at, seen, along, units, length, settled)
+            found = _searched(score, atoms, at, seen, along, length)
         if found is None:
             break
         gained = found[1].value - seen.value
@@ -72,18 +65,18 @@ def _direction(
 
 def _searched(
     score: Score,
+    atoms: Movable,
     at: list[np.ndarray],
     seen: Seen,
     along: list[np.ndarray],
-    units: list[float],
     length: float,
-    settled: Callable[[list[Any]], list[Any]],
 ) -> tuple[list[np.ndarray], Seen, float] | None:
     """Return the first parameters of a higher score, what is seen there, and the length."""
     unit = np.sqrt(sum(d.size for d in along) / _inner(along, along))
     for _ in range(TRIES):
         step = length * unit
-        moved = settled([p + step * u * d for p, u, d in zip(at, units, along, strict=True)])
+        ways = zip(at, atoms.units, along, strict=True)
+        moved = atoms.settled([place + step * u * d for place, u, d in ways])
         there = score.at(moved)
         if there.value > seen.value:
             return moved, there, length

@@ -1,9 +1,10 @@
 """Tuning at selection: the best atom of the list moves to a local maximum of its score.
 
 The score is that of the selection rule, as if the atom were in the pool's list
-(`laconic.tune.score`). The ascent looks at all rows, or at 65,536 of them at even distances by their
-numbers. The moved atom is offered only if its score on all rows is above the score that the pool
-gave to the atom of its list.
+(`laconic.tune.score`). The ascent looks at all rows, if these are at most 65,536 and hold at most
+eight million numbers. Otherwise it looks at as many of them, at even distances by their numbers.
+The moved atom is offered only if its score on all rows is above the score that the pool gave to the
+atom of its list.
 
 *Theorem 2 holds.* Its proof uses of the chosen column only that it is in [-1, 1], and that its
 gradient has an l1 norm of at least max_r ‖∇_r L‖₁ over the pool, since Lemma 2 then guarantees the
@@ -22,12 +23,11 @@ from laconic.pools.base import Offer
 from laconic.pools.opened import OutsideAtom
 from laconic.rows.rows import Rows
 from laconic.tune.ascent import ascend
-from laconic.tune.contract import Tunable
 from laconic.tune.kinds import kind_of
 from laconic.tune.score import Score, Size, Unexplained, largest_value, no_size
 
-# Most rows that an ascent looks at.
-MOST_ROWS = 65_536
+# Most rows that an ascent looks at, and most numbers in them, but at least so many rows.
+MOST_ROWS, MOST_NUMBERS, LEAST_ROWS = 65_536, 1 << 23, 1024
 
 
 class AtSelection:
@@ -53,39 +53,40 @@ class AtSelection:
         """Return the moved atom, or None if no move raises the score."""
         given: Any = rows.pool.extract([atom])
         kind = kind_of(given)
-        n, factor = self._X.shape[0], float(rows.pool.scales([atom])[0])
-        some = np.arange(n) if n <= MOST_ROWS else np.arange(MOST_ROWS) * n // MOST_ROWS
-        X = self._X if n <= MOST_ROWS else self._X[some]
+        factor = float(rows.pool.scales([atom])[0])
         start = kind.start(given, None, [-1], self._free)
-        atoms = kind.tunable(start, X, rows.threads, None, self._free)
-        seen_from = self._score(rows, chosen, atoms, X, some, factor)
-        parameters, seen = ascend(seen_from, atoms.start, atoms.units, atoms.settled)
-        if n > MOST_ROWS:
-            every = np.arange(n)
-            seen = self._score(rows, chosen, atoms, self._X, every, factor).at(parameters)
+        n, most = self._X.shape[0], self._most_rows(given)
+        some = None if n <= most else np.arange(most) * n // most
+        X = self._X if some is None else self._X[some]
+        atoms: Any = kind.tunable(start, X, rows.threads, None, self._free)
+
+        def score_on(X: Any, which: Any) -> Score:
+            weight, size = self._size(rows, chosen, which)
+            residual = rows.residual_of_all_rows()[which]
+            return Score(atoms, X, residual, weight, factor, size, most)
+
+        parameters, seen = ascend(score_on(X, slice(None) if some is None else some), atoms)
+        if some is not None:
+            seen = score_on(self._X, slice(None)).at(parameters)
         if not seen.value > score:
             return None
-        weight = rows.labels_of_all_rows()[1]
-        size, _ = self._scaling(weight / weight.sum())(seen.column)
+        size, _ = self._scaling(_shares(rows))(seen.column)
         return Offer(OutsideAtom(atoms.map(parameters), factor / size), seen.value)
 
-    def _score(
-        self,
-        rows: Rows,
-        chosen: Sequence[int],
-        atoms: Tunable,
-        X: Any,
-        some: np.ndarray,
-        factor: float,
-    ) -> Score:
-        """Return the score on some rows."""
-        weight = rows.labels_of_all_rows()[1][some].astype(np.float64)
-        weight /= weight.sum()
-        size = self._scaling(weight)
-        if self._projection:
-            known = rows.columns_of_all_rows(chosen)[some] if len(chosen) else np.empty((len(some), 0))
-            size = Unexplained(np.column_stack([np.ones(len(some)), known]), weight)
-        return Score(atoms, X, rows.residual_of_all_rows()[some], weight, factor, size)
+    def _most_rows(self, given: Any) -> int:
+        """Return how many rows an ascent looks at. Of sparse rows, only what is read is written."""
+        d = len(given.features()) if sparse.issparse(self._X) else self._X.shape[1]
+        return min(MOST_ROWS, max(LEAST_ROWS, MOST_NUMBERS // max(d, 1)))
+
+    def _size(self, rows: Rows, chosen: Sequence[int], which: Any) -> tuple[np.ndarray, Size]:
+        """Return the weights of some rows, and what the rule divides a score on them by."""
+        weight = _shares(rows, which)
+        if not self._projection:
+            return weight, self._scaling(weight)
+        columns = [np.ones((len(weight), 1))]
+        if len(chosen):
+            columns.append(rows.columns_of_all_rows(chosen)[which])
+        return weight, Unexplained(np.hstack(columns), weight)
 
     def _scaling(self, weight: np.ndarray) -> Size:
         """Return the size that the pool divides columns by."""
@@ -94,3 +95,9 @@ class AtSelection:
         if self._scale == "max":
             return largest_value
         return Unexplained(np.ones((len(weight), 1)), weight)
+
+
+def _shares(rows: Rows, which: Any = slice(None)) -> np.ndarray:
+    """Return weights of some rows that sum to one."""
+    weight = rows.labels_of_all_rows()[1][which].astype(np.float64)
+    return np.asarray(weight / weight.sum())

@@ -44,3 +44,10 @@ class Tunable(Protocol):
 
     def map(self, parameters: list[Any]) -> FeatureMap:
         """Return the map of the atoms that these parameters make."""
+
+
+class Movable(Tunable, Protocol):
+    """Atoms that can also be moved when they are chosen; see `laconic.tune.at_selection`."""
+
+    def along(self, parameters: list[Any], slopes: list[Any]) -> list[Any]:
+        """Return the gradient of f(settled(θ)) at settled parameters, from the gradient of f(θ)."""

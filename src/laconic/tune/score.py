@@ -37,9 +37,6 @@ import numpy as np
 from laconic.numeric.threads import row_blocks
 from laconic.tune.contract import Tunable
 
-# Numbers of a block of rows.
-TOGETHER = 1 << 22
-
 Size = Callable[[np.ndarray], tuple[float, np.ndarray]]
 """Returns the size of a column, and the size's derivative in every entry."""
 
@@ -91,6 +88,8 @@ class Seen(NamedTuple):
     pull: np.ndarray
     """Derivatives of the score in the entries of the column, (2)."""
     column: np.ndarray
+    kept: Any = None
+    """What `Tunable.slopes` needs, if all rows are one block."""
 
 
 class Score:
@@ -108,6 +107,8 @@ class Score:
     factor : float
         The column is this factor times the value of the atom.
     size : Size
+    together : int
+        Rows that are looked at together.
     """
 
     def __init__(
@@ -118,17 +119,19 @@ class Score:
         weight: np.ndarray,
         factor: float,
         size: Size,
+        together: int,
     ) -> None:
         self._atoms, self._X, self._factor, self._size = atoms, X, factor, size
         residual = residual.astype(np.float64)
         self._residual = residual - weight[:, None] * residual.sum(axis=0)
-        self._blocks = row_blocks(X.shape[0], max(1, TOGETHER // max(X.shape[1], 1)))
+        self._blocks = row_blocks(X.shape[0], together)
 
     def at(self, parameters: list[Any]) -> Seen:
         """Return the score at some parameters."""
-        x = np.empty(self._X.shape[0])
+        x, kept = np.empty(self._X.shape[0]), None
         for s in self._blocks:
-            x[s] = self._atoms.values(parameters, self._X[s])[0][0]
+            values, kept = self._atoms.values(parameters, self._X[s])
+            x[s] = values[0]
         x *= self._factor
         size, change = self._size(x)
         if not 0 < size < np.inf:
@@ -136,15 +139,16 @@ class Score:
         sums = self._residual.T @ x
         value = float(np.abs(sums).sum()) / size
         pull = (self._residual @ np.sign(sums) - value * change) / size
-        return Seen(value, pull, x)
+        return Seen(value, pull, x, kept if len(self._blocks) == 1 else None)
 
     def slopes(self, parameters: list[Any], seen: Seen) -> list[np.ndarray]:
         """Return the gradient of the score at parameters where it was seen."""
         total = [np.zeros_like(array) for array in parameters]
         for s in self._blocks:
-            kept = self._atoms.values(parameters, self._X[s])[1]
-            for sums, part in zip(
-                total, self._atoms.slopes(kept, self._factor * seen.pull[None, s]), strict=True
-            ):
+            kept = seen.kept
+            if kept is None:
+                kept = self._atoms.values(parameters, self._X[s])[1]
+            parts = self._atoms.slopes(kept, self._factor * seen.pull[None, s])
+            for sums, part in zip(total, parts, strict=True):
                 sums += part
         return total
