@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from laconic.tune.contract import Movable
+from laconic.tune.contract import MovableAtoms
 from laconic.tune.score import Score, Seen
 
 # Most steps, and most lengths that are tried for one of them.
@@ -25,7 +25,7 @@ FIRST, LONGER = 0.1, 2.0
 LITTLE = 1e-4
 
 
-def ascend(score: Score, atoms: Movable) -> tuple[list[np.ndarray], Seen]:
+def ascend(score: Score, atoms: MovableAtoms) -> tuple[list[np.ndarray], Seen]:
     """Return parameters of a score that is no lower than at the start, and what is seen there."""
     at, seen, length = atoms.start, score.at(atoms.start), FIRST
     before: list[np.ndarray] | None = None
@@ -65,7 +65,7 @@ def _direction(
 
 def _searched(
     score: Score,
-    atoms: Movable,
+    atoms: MovableAtoms,
     at: list[np.ndarray],
     seen: Seen,
     along: list[np.ndarray],

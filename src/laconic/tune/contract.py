@@ -46,7 +46,7 @@ class Tunable(Protocol):
         """Return the map of the atoms that these parameters make."""
 
 
-class Movable(Tunable, Protocol):
+class MovableAtoms(Tunable, Protocol):
     """Atoms that can also be moved when they are chosen; see `laconic.tune.at_selection`."""
 
     def along(self, parameters: list[Any], slopes: list[Any]) -> list[Any]:
