@@ -97,8 +97,9 @@ class ShareBoostClassifier(BoostedClassifier):
         grown, for example the templates of patches. A tuned model is used if it has a lower loss on
         held-out rows; without ``early_stopping``, the share ``validation_fraction`` of the rows is
         held out for this. ``path_.chosen`` is the path without tuning. See
-        `laconic.tune.Tuning` for settings, and for which sizes are tuned. Only for ``"hinges"`` and
-        `laconic.pools.Patches`.
+        `laconic.tune.Tuning` for settings, and for which sizes are tuned. With
+        ``Tuning(at_selection=True)``, atoms are also moved as they are chosen. Only for
+        ``"hinges"`` and `laconic.pools.Patches`.
     groups : sequence, default=None
         A label for every feature, or lists of feature numbers. Features of a group are chosen
         together (section 2.1). Only for ``"columns"``, alone or in a list; see

@@ -90,6 +90,11 @@ def _check_places(estimator: Any, tuning: Tuning) -> None:
             f"with places=True, tuned patches may read more pixels and take more operations and "
             f"bytes, and {counted[0]} counts them; leave places out, or set {counted[0]}=None"
         )
+    if tuning.places and estimator.exclude:
+        raise ValueError(
+            "with places=True, tuned patches may read pixels that exclude forbids; leave places "
+            "out, or set exclude=None"
+        )
 
 
 def _check_sizes(estimator: Any, tuning: Tuning) -> None:
@@ -213,7 +218,7 @@ def mover(estimator: Any, ready: Any) -> Mover | None:
     from laconic.tune.at_selection import AtSelection
 
     projection = estimator.rule == "projection"
-    free = may_read_more(estimator, tuning)
+    free = may_grow(estimator, tuning)
     return AtSelection(ready.training.X, ready.pool.scale, projection, free)
 
 
@@ -222,7 +227,7 @@ def mark_of_moves(estimator: Any) -> dict[str, Any]:
     tuning = asked_tuning(estimator)
     if tuning is None or not tuning.at_selection:
         return {}
-    return {"at_selection": may_read_more(estimator, tuning)}
+    return {"at_selection": may_grow(estimator, tuning)}
 
 
 def tuning_of_a_fold(estimator: Any) -> Any:
@@ -234,16 +239,11 @@ def tuning_of_a_fold(estimator: Any) -> Any:
     )
 
 
-def may_read_more(estimator: Any, tuning: Tuning) -> bool:
-    """Return whether an atom may read other inputs than the atom of the list that it was."""
-    return may_grow(estimator, tuning) and not estimator.exclude
-
-
 def may_grow(estimator: Any, tuning: Tuning) -> bool:
     """Return whether atoms may read more inputs and take more than when they were chosen."""
     if tuning.places is not None:
         return tuning.places
-    return all(getattr(estimator, name) is None for name in COUNTED)
+    return not estimator.exclude and all(getattr(estimator, name) is None for name in COUNTED)
 
 
 @contextmanager

@@ -30,7 +30,7 @@ class Tuning:
     at_selection : bool, default=False
         Whether the best atom of every round is moved to a local maximum of its score before it
         comes in. This needs ``rule="gradient"`` or ``"projection"``, an intercept, and rows in the
-        memory of the processor.
+        memory of the processor. An atom of a round is not moved if the model would then cost more.
     epochs : int or None, default=None
         How often every row is looked at. ``None`` means 30 times, and more often if that gives less
         than 2,000 steps.
@@ -41,8 +41,9 @@ class Tuning:
     places : bool or None, default=None
         Whether places and widths of patches are tuned, too, and whether each patch gets a template
         of its own. ``None`` means yes, unless pixels, operations or bytes cost something or have a
-        cap: moved and wider masks may read more pixels, and more templates take more operations
-        and bytes. With such a cost or cap, ``True`` is refused. Hinges ignore this setting.
+        cap, or ``exclude`` forbids atoms: moved and wider masks may read other pixels, and more
+        templates take more operations and bytes. With such a cost or cap, or with ``exclude``,
+        ``True`` is refused. Hinges ignore this setting.
     copies : object, optional
         What makes new copies of the rows for every epoch, such as `laconic.deform.Deform`. It has a
         method ``copies_of(X, number)``. Give it if the rows are images.
