@@ -226,10 +226,17 @@ def test_labels_of_a_map_may_be_a_file(map_of, npy_files, assert_identical):
     assert_identical(one.fit(map_of(X), y), other.fit(map_of(X), npy_files([y], "y")))
 
 
+def test_a_list_of_text_is_labels_and_not_files(npy_files, assert_identical):
+    X, y = table()
+    files, text = npy_files([X]), [f"class {label}" for label in y]
+    one, other = (ShareBoostClassifier(3, pool="stumps") for _ in range(2))
+    assert_identical(one.fit(files, text), other.fit(files, np.asarray(text)))
+
+
 def test_labels_are_needed(npy_files, map_of):
     X, _ = table()
     for rows in (npy_files([X]), map_of(X)):
-        with pytest.raises(ValueError, match="X has 120 rows, but y has no rows"):
+        with pytest.raises(ValueError, match="y is None; give an array for all rows"):
             ShareBoostClassifier(2, pool="stumps").fit(rows, None)
 
 

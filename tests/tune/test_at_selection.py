@@ -286,13 +286,15 @@ def test_what_cannot_be_moved_is_refused(settings, message):
 def test_rows_elsewhere_and_wrong_settings_are_refused(tmp_path):
     X, y = planes()
     np.save(tmp_path / "X.npy", X)
-    with pytest.raises(TypeError, match="one memory"):
+    with pytest.raises(TypeError, match="in the memory of the processor"):
         hinges().fit(str(tmp_path / "X.npy"), y)
     for wrong in (1, "yes", None):
         with pytest.raises(ValueError, match="at_selection must be True or False"):
             Tuning(at_selection=wrong)
     with pytest.raises(ValueError, match="tunes nothing"):
         Tuning(sizes=[])
+    with pytest.raises(TypeError, match="not the atoms of Bumps"):
+        ShareBoostClassifier(2, pool="bumps", tune=MOVED).fit(X, y)
     with pytest.raises(TypeError, match="no parameters to tune"):
         ShareBoostClassifier(2, tune=MOVED).fit(*load_iris(return_X_y=True))
     assert clone(hinges()).tune == MOVED

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from laconic.data.doubts import stacklevel_of_user
 from laconic.data.elsewhere import in_words, is_dask, is_elsewhere, is_on_device
 from laconic.data.frames import Categories, Units
-from laconic.data.labels import check_labels, check_mask, with_plain_type
+from laconic.data.labels import check_labels, check_mask, check_no_name, with_plain_type
 from laconic.data.validation import validated
 from laconic.estimators.lazily import lazily
 from laconic.files.journal import EVERY
@@ -85,6 +85,7 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
             return new_rows(self, X)
         X = to_host(X)
         if reset:
+            check_no_name(y, "y")
             y = with_plain_type(to_host(y))
             check_mask(y, "y")
             check_labels(y)
@@ -193,6 +194,9 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
 
             check_is_fitted(self, self._fitted)
             return score(self, X, y, sample_weight)
+        if not is_elsewhere(X):
+            check_no_name(y, "y")
+            check_no_name(sample_weight, "sample_weight")
         true = self._as_predicted(to_host(y))
         if is_tensor(X) or is_on_device(X):
             from sklearn.metrics import accuracy_score

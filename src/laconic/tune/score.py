@@ -18,8 +18,8 @@ Almost everywhere, s has the gradient Σ_i pull_i ∂x_i/∂θ with
 
     pull_i = (Σ_k sign(G_k) R̃_ik − s ∂size/∂x_i) / size,                                      (2)
 
-because the sign of a sum does not move. `Tunable.slopes` multiplies (2) by the derivatives of the
-column. The sizes have the derivatives
+because the sign of a sum does not move. `TunableColumns.slopes` multiplies (2) by the derivatives
+of the column. The sizes have the derivatives
 
     largest value:       1 at the row of the largest value, 0 elsewhere (Danskin),
     unexplained length:  w_i (x − P x)_i / ‖x − P x‖_w, with P the projection in the weights w.  (3)
@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from laconic.numeric.threads import row_blocks
-from laconic.tune.contract import Tunable
+from laconic.tune.contract import TunableColumns
 
 Size = Callable[[np.ndarray], tuple[float, np.ndarray]]
 """Returns the size of a column, and the size's derivative in every entry."""
@@ -89,7 +89,7 @@ class Seen(NamedTuple):
     """Derivatives of the score in the entries of the column, (2)."""
     column: np.ndarray
     kept: Any = None
-    """What `Tunable.slopes` needs, if all rows are one block."""
+    """What `TunableColumns.slopes` needs, if all rows are one block."""
 
 
 class Score:
@@ -97,7 +97,7 @@ class Score:
 
     Parameters
     ----------
-    atoms : Tunable
+    atoms : TunableColumns
         The atom alone.
     X : array or CSR matrix
     residual : ndarray of shape (n_rows, n_outputs)
@@ -113,7 +113,7 @@ class Score:
 
     def __init__(
         self,
-        atoms: Tunable,
+        atoms: TunableColumns,
         X: Any,
         residual: np.ndarray,
         weight: np.ndarray,

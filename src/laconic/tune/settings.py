@@ -35,7 +35,9 @@ class Tuning:
         How often every row is looked at. ``None`` means 30 times, and more often if that gives less
         than 2,000 steps.
     batch_size : int or None, default=None
-        Rows of a step. ``None`` means a hundredth of the rows, at least 32 and at most 512.
+        Rows of a step. ``None`` means a hundredth of the rows, at least 32 and at most 512. Rows in
+        files or in Dask collections have no such upper limit, because a step there takes long
+        however few rows it has.
     rate : float, default=0.03
         Length of the first steps, as a share of what they move. It falls to zero.
     places : bool or None, default=None
@@ -43,10 +45,12 @@ class Tuning:
         of its own. ``None`` means yes, unless pixels, operations or bytes cost something or have a
         cap, or ``exclude`` forbids atoms: moved and wider masks may read other pixels, and more
         templates take more operations and bytes. With such a cost or cap, or with ``exclude``,
-        ``True`` is refused. Hinges ignore this setting.
+        ``True`` is refused. For pieces and bumps, it says whether each has a centre of its own and
+        may grow. Hinges ignore this setting.
     copies : object, optional
         What makes new copies of the rows for every epoch, such as `laconic.deform.Deform`. It has a
-        method ``copies_of(X, number)``. Give it if the rows are images.
+        method ``copies_of(X, number)``. Give it if the rows are images. It needs all rows in one
+        memory or on a GPU.
 
     Examples
     --------
@@ -99,11 +103,11 @@ class Tuning:
         """Whether some sizes are tuned after the path is grown."""
         return self.sizes is None or len(self.sizes) > 0
 
-    def rows_of_a_batch(self, n_rows: int) -> int:
+    def rows_of_a_batch(self, n_rows: int, most: int = MOST_ROWS) -> int:
         """Return how many rows a batch has."""
         if self.batch_size is not None:
             return self.batch_size
-        return min(max(n_rows // BATCHES, FEWEST_ROWS), MOST_ROWS)
+        return min(max(n_rows // BATCHES, FEWEST_ROWS), most)
 
     def epochs_of(self, n_batches: int) -> int:
         """Return the number of epochs, each of so many steps."""
