@@ -270,6 +270,14 @@ def test_units_do_not_matter():
     assert np.mean(one.predict(X) != other.predict(there)) < 0.02
 
 
+def test_the_order_of_columns_does_not_matter():
+    X, y = planes()
+    order = np.random.default_rng(3).permutation(8)
+    one, other = hinges().fit(X, y), hinges().fit(X[:, order], y)
+    assert np.mean(one.predict(X) != other.predict(X[:, order])) < 0.01
+    np.testing.assert_allclose(other.path_[5].loss, one.path_[5].loss, rtol=1e-2)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -195,3 +195,34 @@ def test_one_feature_has_its_best_knot():
             for b in np.linspace(-1.7, 1.7, 800)
         )
         assert seen.value >= best * (1 - 1e-3)
+
+
+@pytest.mark.parametrize("name", ["none", "max", "std", "projection"])
+def test_a_row_of_weight_two_is_the_row_twice(name):
+    X, residual, weight = rows()
+    twice = np.r_[np.arange(80), 3, 5]
+    heavy = weight.copy()
+    heavy[[3, 5]] *= 2
+    residuals = residual.copy()
+    residuals[[3, 5]] *= 2
+    atoms = hinge(X)
+    one = Score(atoms, X, residuals, heavy / heavy.sum(), 1.0, size_of(name, heavy), 80)
+    other_weight = weight[twice] / weight[twice].sum()
+    size = size_of(name, weight[twice], twice)
+    other = Score(atoms, X[twice], residual[twice], other_weight, 1.0, size, 82)
+    found, expected = other.at(atoms.start), one.at(atoms.start)
+    assert found.value == pytest.approx(expected.value, rel=1e-12)
+    for a, b in zip(
+        other.slopes(atoms.start, found), one.slopes(atoms.start, expected), strict=True
+    ):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+
+
+def size_of(name, weight, which=slice(None)):
+    """Return a size on some of 80 rows. Weights need not sum to one."""
+    if name in ("none", "max"):
+        return no_size if name == "none" else largest_value
+    columns = np.ones((80, 1))
+    if name == "projection":
+        columns = np.hstack([columns, np.random.default_rng(9).standard_normal((80, 2))])
+    return Unexplained(columns[which], weight / weight.sum())
