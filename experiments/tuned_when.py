@@ -102,10 +102,10 @@ def fitted(
     """Return a model, and the seconds until its path was grown and until it was tuned."""
     if name in ("pendigits", "satellite"):
         pool: Any = Hinges(random_state=seed)
-        tuning = Tuning(list(SIZES), at_selection, epochs=40, rate=0.1)
+        tuning = Tuning(list(SIZES), epochs=40, rate=0.1, at_selection=at_selection)
     else:
         pool = Patches(**(SMALL if name == "digits" else LARGE), random_state=seed)
-        tuning = Tuning(list(SIZES), at_selection)
+        tuning = Tuning(list(SIZES), at_selection=at_selection)
     grown = []
 
     def watch(state: Any) -> None:

@@ -263,6 +263,20 @@ def test_atoms_that_help_no_more_come_in_as_they_are(monkeypatch):
     assert entry.atoms[0] == first.atoms[0]
 
 
+def test_atoms_that_joined_for_nothing_keep_their_numbers(tmp_path, monkeypatch):
+    X, y = planes()
+
+    def costs_no_more(self, moved, listed):
+        return len(moved) % 2 == 0
+
+    monkeypatch.setattr(ByRuleMoved, "_costs_no_more", costs_no_more)
+    whole, file = hinges().fit(X, y), tmp_path / "fit.checkpoint"
+    hinges(3, checkpoint=file).fit(X, y)
+    again = hinges(checkpoint=file).fit(X, y)
+    assert bits(again) == bits(whole)
+    assert again.path_[5].numbers == whole.path_[5].numbers
+
+
 def test_units_do_not_matter():
     X, y = planes()
     there = X * np.r_[1e3, 1e-150, np.ones(6)] + np.r_[5.0, np.zeros(7)]

@@ -53,12 +53,15 @@ class Checkpoint(Saver):
         super().__init__(path, "checkpoint", fingerprint, every)
         self._held: dict[str, list[PathEntry]] = {}
         self._pool: OpenPool | None = None
-        self._joined = 0  # atoms in the file that are not in the pool's list
+        # Atoms that are not in the pool's list: those in the file, and those of the last snapshot.
+        self._joined = self._joining = 0
 
     # -- writing -------------------------------------------------------------------------------
 
     def snapshot(self, state: State) -> State:
         """Return a copy of the state with its own lists."""
+        if self._pool is not None:
+            self._joining = self._pool.n_joined
         return state.copy()
 
     def write(self, snapshot: State) -> bool:
@@ -80,15 +83,12 @@ class Checkpoint(Saver):
             "items": items,
         }
         arrays = {**_arrays(new, len(snapshot.entries[0].base)), **snapshot.own.arrays()}
-        joined = self._joined
-        if self._pool is not None:
-            joined = max(joined, self._pool.joined_before(n for e in new for n in e.numbers))
-        if self._pool is not None and joined > self._joined:
-            header["joined"], own = self._pool.written(self._joined, joined)
+        if self._pool is not None and self._joining > self._joined:
+            header["joined"], own = self._pool.written(self._joined, self._joining)
             arrays |= own
         written = self.file.append(header, arrays)
         if written:
-            self._held, self._joined = lists, joined
+            self._held, self._joined = lists, self._joining
         return written
 
     # -- reading -------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ from laconic.estimators.tuning import (
     given_to_tuner,
     judged_rows,
     may_grow,
-    moves,
+    moving,
     shown,
     tuned_path,
     tuning_of_a_fold,
@@ -283,7 +283,7 @@ class BoostedClassifier(PathClassifier):
         """Return the pool bound to the rows to learn from."""
         n_outputs = ready.loss.n_outputs(len(self.classes_))
         settings = n_outputs, threads, self.fit_intercept, self._limits
-        asked = RowsAsked(ready.pool, self._signs, ready.loss, *settings, moves(self))
+        asked = RowsAsked(ready.pool, self._signs, ready.loss, *settings, moving(self) is not None)
         return ready.training.rows(asked)
 
     def _terms(self, rows: Rows, ready: Ready) -> Terms:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -230,39 +231,32 @@ def _part(training: Any, numbers: np.ndarray) -> tuple[Any, Any, Any]:
     return training.X[numbers], training.codes[numbers], weight / weight.sum()
 
 
-def moves(estimator: Any) -> bool:
-    """Return whether atoms are moved when they are chosen."""
+def moving(estimator: Any) -> Tuning | None:
+    """Return the settings of ``tune`` if atoms are moved when they are chosen, or None."""
     tuning = asked_tuning(estimator)
-    return tuning is not None and tuning.at_selection
+    return tuning if tuning is not None and tuning.at_selection else None
 
 
 def mover(estimator: Any, ready: Any) -> Mover | None:
     """Return what moves atoms when they are chosen, or None."""
-    tuning = asked_tuning(estimator)
-    if tuning is None or not tuning.at_selection:
+    if (tuning := moving(estimator)) is None:
         return None
     from laconic.tune.at_selection import AtSelection
 
-    projection = estimator.rule == "projection"
-    free = may_grow(estimator, tuning)
+    free, projection = may_grow(estimator, tuning), estimator.rule == "projection"
     return AtSelection(ready.training.X, ready.pool.scale, projection, free)
 
 
 def mark_of_moves(estimator: Any) -> dict[str, Any]:
     """Return what the path depends on if atoms are moved when they are chosen."""
-    tuning = asked_tuning(estimator)
-    if tuning is None or not tuning.at_selection:
-        return {}
-    return {"at_selection": may_grow(estimator, tuning)}
+    tuning = moving(estimator)
+    return {} if tuning is None else {"at_selection": may_grow(estimator, tuning)}
 
 
-def tuning_of_a_fold(estimator: Any) -> Any:
+def tuning_of_a_fold(estimator: Any) -> Tuning | bool:
     """Return the setting ``tune`` of the fits that compare sizes: only what changes the path."""
-    return (
-        Tuning(sizes=[], at_selection=True, places=estimator.tune.places)
-        if moves(estimator)
-        else False
-    )
+    tuning = moving(estimator)
+    return False if tuning is None else replace(tuning, sizes=[])
 
 
 def may_grow(estimator: Any, tuning: Tuning) -> bool:

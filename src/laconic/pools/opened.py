@@ -63,6 +63,11 @@ class OpenPool(BoundPool):
         """Number of atoms of the list, and of those that have joined."""
         return self.listed.n_atoms + len(self._outside)
 
+    @property
+    def n_joined(self) -> int:
+        """Number of atoms that have joined."""
+        return len(self._outside)
+
     def join(self, offer: Offer) -> int:
         """Add an `OutsideAtom`, and return its number."""
         self._outside.append(offer.atom)
@@ -211,10 +216,6 @@ class OpenPool(BoundPool):
         return len(own["factor"])
 
     # -- numbers -------------------------------------------------------------------------------
-
-    def joined_before(self, numbers: Iterable[int]) -> int:
-        """Return how many atoms have joined up to the last one of these."""
-        return max((number + 1 - self.listed.n_atoms for number in numbers), default=0)
 
     def _of(self, number: int) -> OutsideAtom:
         return self._outside[number - self.listed.n_atoms]

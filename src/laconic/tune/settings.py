@@ -27,10 +27,6 @@ class Tuning:
         Sizes of the path to tune. Each starts from the next smaller one that was accepted. A size
         that the path does not reach is left out, with a warning. ``None`` means only the size that
         the model uses. An empty list means none, for tuning at selection alone.
-    at_selection : bool, default=False
-        Whether the best atom of every round is moved to a local maximum of its score before it
-        comes in. This needs ``rule="gradient"`` or ``"projection"``, an intercept, and rows in the
-        memory of the processor. An atom of a round is not moved if the model would then cost more.
     epochs : int or None, default=None
         How often every row is looked at. ``None`` means 30 times, and more often if that gives less
         than 2,000 steps.
@@ -51,6 +47,10 @@ class Tuning:
         What makes new copies of the rows for every epoch, such as `laconic.deform.Deform`. It has a
         method ``copies_of(X, number)``. Give it if the rows are images. It needs all rows in one
         memory or on a GPU.
+    at_selection : bool, default=False
+        Whether the best atom of every round is moved to a local maximum of its score before it
+        comes in. This needs ``rule="gradient"`` or ``"projection"``, an intercept, and rows in the
+        memory of the processor. An atom of a round is not moved if the model would then cost more.
 
     Examples
     --------
@@ -67,12 +67,12 @@ class Tuning:
     """
 
     sizes: Sequence[int] | str | None = None
-    at_selection: bool = False
     epochs: int | None = None
     batch_size: int | None = None
     rate: float = 0.03
     places: bool | None = None
     copies: Copies | None = None
+    at_selection: bool = False
 
     def __post_init__(self) -> None:
         """Refuse wrong settings."""
