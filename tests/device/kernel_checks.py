@@ -220,7 +220,7 @@ def check_pool_of_hinges(device):
     from laconic.pools import Hinges
 
     rng = np.random.default_rng(0)
-    X = (rng.standard_normal((300, 3)) + [0, 9, -9]).astype(np.float32)
+    X = rng.normal([0, 9, -9], 1, (300, 3)).astype(np.float32)
     both = Both(Hinges(4, 5), X, rng.random(300) + 0.1, device, y=(X[:, 0] > 0).astype(np.int64))
     sums, there = both.gradients((rng.standard_normal((300, 3)) / 300).astype(np.float32))
     np.testing.assert_allclose(there, sums, rtol=0, atol=1e-6 * np.abs(sums).max())

@@ -38,9 +38,8 @@ def clear_errors(futures: Sequence[Future] = ()) -> Iterator[None]:
                 "with client.restart_workers(...)"
             ) from error
         raise ConnectionError(
-            "the connection to the Dask scheduler was lost "
-            f"({type(error).__name__}: {error}); start the cluster again and fit again: a fit with "
-            "a checkpoint goes on where it was"
+            f"the connection to the Dask scheduler was lost ({type(error).__name__}); start the "
+            "cluster again and fit again: a fit with a checkpoint goes on where it was"
         ) from error
 
 

@@ -30,8 +30,8 @@ def sum_hinges(  # type: ignore[no-untyped-def]
     """Write the sums of hinges times halves over one chunk of rows, for some knots.
 
     ``heights`` is (directions, n_rows), ``knots`` is (directions, n_knots), and ``scales`` is
-    (directions,), all in float32. The first knot of a direction is 0, and stands for the projections
-    as they are. ``lines`` is (WIDTH, n_rows) in float16. ``sums`` is (chunks,
+    (directions,), all in float32. The first knot of a direction is 0, and stands for the
+    projections as they are. ``lines`` is (WIDTH, n_rows) in float16. ``sums`` is (chunks,
     directions x knots, WIDTH). ``n_rows`` is a multiple of ROWS. Programs of one chunk are
     neighbours, so that its halves stay in cache.
     """

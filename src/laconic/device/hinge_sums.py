@@ -31,6 +31,8 @@ TWIN_ROWS, TWIN_VALUES = 4096, 1 << 24
 WAITING = 1 << 29
 # The atoms of a program are knots here.
 TILE = Tile(64, 64, 8192, 4, 3)
+# Other tiles, which a benchmark compares with it.
+OTHERS = (Tile(64, 64, 8192, 4, 2), Tile(64, 32, 8192, 4, 3), Tile(128, 64, 8192, 8, 3))
 
 
 class Projections(NamedTuple):
