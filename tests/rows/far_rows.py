@@ -7,8 +7,9 @@ import numpy as np
 from laconic.estimators.training import TrainingInMemory
 from laconic.pools import bind_parts
 from laconic.pools.signs import as_signs
+from laconic.rows.carrier import FarRows
 from laconic.rows.exchanges import Exchanges
-from laconic.rows.far import Far, FarRows
+from laconic.rows.far import Far
 from laconic.rows.keeper import Keeper
 from laconic.rows.rows import Rows
 from laconic.rows.shard import in_memory
@@ -47,7 +48,7 @@ class FarTraining(TrainingInMemory):
 
     def rows(self, asked):
         pool, signs, loss, n_outputs, threads, intercept, limits = asked
-        bounds = bind_parts(pool, limits.parts(self.X, self.weight), threads)
+        bounds = bind_parts(pool, limits.parts(self.X, self.codes, self.weight), threads)
         bounds = [as_signs(bound) if signs else bound for bound in bounds]
         parts = zip(bounds, limits.parts(self.codes, self.weight), strict=True)
         shards, first = [], 0

@@ -20,10 +20,12 @@ from laconic.boost.held_out import HeldOut
 from laconic.data.labels import held_out_rows
 from laconic.deform import Deform
 from laconic.losses import find_loss
+from laconic.model.bumps import BumpsMap
+from laconic.model.pieces import PiecesMap
 from laconic.numeric.parts import Here
 from laconic.numeric.threads import Threads
 from laconic.penalties import L2
-from laconic.pools import Hinges, Patches
+from laconic.pools import Bumps, Hinges, Patches, Pieces
 from laconic.pools.parts import Place
 from laconic.tune import Tuning
 from laconic.tune.batches import Batches
@@ -54,7 +56,14 @@ def judged(parts, estimator=JUDGE):
     return JudgedParts(estimator, training).rows(loss, Threads(1))
 
 
+BALLS = np.random.default_rng(2).normal(1.0, 2.0, (4, 5)), np.array([6.0, 5.0, 4.0, 7.0])
+REMARKS = np.full(4, 0.5), np.arange(4)
 KINDS = {
+    "pieces": (
+        PiecesMap(*BALLS, np.ones((1, 5)), True, *REMARKS),
+        np.random.default_rng(1).normal(1.0, 2.0, (120, 5)),
+    ),
+    "bumps": (BumpsMap(*BALLS, *REMARKS), np.random.default_rng(1).normal(1.0, 2.0, (120, 5))),
     "hinges": (some_hinges(), np.random.default_rng(1).normal(1.0, 2.0, (120, 5))),
     "sparse hinges": (some_hinges(), sparse.random(120, 5, 0.5, "csr", random_state=0)),
     "patches": (some_patches(), images(1, 120).astype(np.float32)),
@@ -63,7 +72,8 @@ KINDS = {
 
 def model_of(atoms, k=3):
     rng = np.random.default_rng(7)
-    n = 3 if len(atoms.start) == 2 and atoms.start[1].shape == (3, 1) else 5
+    made = atoms.map(atoms.start)
+    n = made.columns(np.zeros((1, 99 if made.kind == "patches" else 5))).shape[1]
     weights, base = rng.standard_normal((n, k)), rng.standard_normal(k)
     frame = Frame(rng.uniform(0.3, 1, n), rng.uniform(0, 1, n), find_loss("log"), L2(0.1), True)
     return TunedModel(atoms.start, weights, base), frame
@@ -201,6 +211,8 @@ def digits():
 
 
 POOLS = {
+    "pieces": Pieces(20, 4, soft=True),
+    "bumps": Bumps(20, 4),
     "hinges": Hinges(20, 4),
     "patches": Patches(n_templates=10, template_size=3, mask_grid=2, mask_sigma=2.0),
 }

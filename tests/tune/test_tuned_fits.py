@@ -8,7 +8,7 @@ from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 
-from laconic import Predictor, ShareBoostClassifier
+from laconic import Predictor, ShareBoostClassifier, TotalQBoostClassifier
 from laconic.correct import Newton
 from laconic.data.labels import held_out_rows
 from laconic.deform import Deform
@@ -32,6 +32,11 @@ def booster(n=6, **settings):
     pool = Patches(n_templates=20, template_size=3, mask_grid=2, mask_sigma=2.0)
     own = {"pool": pool, "tune": True, "random_state": 0, "alpha": 1e-4}
     return ShareBoostClassifier(n, **{**own, **settings})
+
+
+def booster_of_prices():
+    pool = Patches(n_templates=20, template_size=3, mask_grid=2, mask_sigma=2.0)
+    return TotalQBoostClassifier(6, pool=pool, tune=True, random_state=0, price=0.0)
 
 
 @pytest.fixture(scope="module")
@@ -219,6 +224,17 @@ def test_after_an_interruption_the_chosen_model_stays(digits, monkeypatch):
     with pytest.warns(UserWarning, match="0 tuned sizes"):
         model = booster().fit(*digits[:2])
     assert model.status_ == "interrupted"
+    assert model.path_.chosen is None
+    assert model.n_atoms_ == 6
+
+
+@pytest.mark.parametrize("make", [booster, booster_of_prices])
+def test_a_descent_that_overflows_is_refused(digits, monkeypatch, make):
+    def too_far(atoms, model, *given):
+        return model._replace(weights=model.weights * np.nan)
+
+    monkeypatch.setattr("laconic.tune.path.descend", too_far)
+    model = make().fit(*digits[:2])
     assert model.path_.chosen is None
     assert model.n_atoms_ == 6
 

@@ -37,6 +37,9 @@ class Checkpoint(Saver):
     stage has its own part of the state. Its `laconic.boost.stages.Own` decides how that part is
     written and read.
 
+    Steps after the loop, such as tuning, may add records of their own to ``file``. Their headers
+    have an entry ``step``, and `resume` puts them in ``steps``.
+
     Parameters
     ----------
     path : str or path-like
@@ -51,6 +54,7 @@ class Checkpoint(Saver):
     ) -> None:
         super().__init__(path, "checkpoint", fingerprint, every)
         self._held: dict[str, list[PathEntry]] = {}
+        self.steps: list[Record] = []
 
     # -- writing -------------------------------------------------------------------------------
 
@@ -90,7 +94,9 @@ class Checkpoint(Saver):
         The state is cut to the limits of the settling stage.
         """
         state = State(settle.begin())
-        with self.reading() as records:
+        with self.reading() as read:
+            self.steps = [record for record in read if "step" in record[0]]
+            records = [record for record in read if "step" not in record[0]]
             if not records:
                 return state
             self._read(records, pool, n_outputs, state)
@@ -146,7 +152,7 @@ class Checkpoint(Saver):
                 scales=pool.scales(chosen),
                 means=arrays["means"][columns],
                 gains=tuple(arrays["gains"][atoms].tolist()),
-                certificate=_certificate(item["certificate"]),
+                certificate=read_certificate(item["certificate"]),
                 footprint=_optional(item.get("footprint")),
                 **{n: real_number(item[n], n, finite=n not in _ANY) for n in _NUMBERS},
             )
@@ -208,7 +214,8 @@ def _optional(stored: Any) -> int | None:
     return None if stored is None else whole_number(stored, "footprint")
 
 
-def _certificate(stored: Any) -> Certificate:
+def read_certificate(stored: Any) -> Certificate:
+    """Return the certificate in a record's header."""
     gap, decrement, gradient, evaluations, products, converged = stored
     if not isinstance(converged, bool):
         raise ValueError("converged must be true or false")

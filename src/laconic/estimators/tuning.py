@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from laconic.boost.path import PathEntry
 from laconic.data.doubts import stacklevel_of_user
+from laconic.data.fingerprint import digest_of, plain
 from laconic.data.labels import held_out_rows
 from laconic.numeric.namespaces import to_host
 from laconic.numeric.parts import watched
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from laconic.tune.rows import RowsToTune
 
 
-# Settings that count what a patch takes more of when its place or its width changes.
+# Settings that count what an atom may take more of when its place or its width changes.
 COUNTED = ("costs", "max_features", "max_operations", "max_bytes")
 
 
@@ -33,16 +35,17 @@ def asked_tuning(estimator: Any) -> Tuning | None:
 
     The data need not be known.
     """
-    tune = getattr(estimator, "tune", False)
+    tune = estimator.tune
     if tune is False:
         return None
     if tune is not True and not isinstance(tune, Tuning):
         raise TypeError(f"tune must be True, False or a laconic.tune.Tuning, not {tune!r}")
     pool = make_pool(estimator._pool_object(), estimator.scale, estimator.groups, [])
     if not getattr(pool, "tunable", False):
+        why = f"the atoms of {type(pool).__name__} have no parameters to tune"
         raise TypeError(
-            f"the atoms of {type(pool).__name__} have no parameters to tune; leave tune out, or "
-            'use pool="hinges" or laconic.pools.Patches'
+            f"{getattr(pool, 'not_tunable', why)}; leave tune out, or use "
+            'pool="hinges", pool="bumps", or Patches or Pieces(soft=True) of laconic.pools'
         )
     tuning = Tuning() if tune is True else tune
     _check_places(estimator, tuning)
@@ -54,7 +57,7 @@ def _check_places(estimator: Any, tuning: Tuning) -> None:
     counted = [name for name in COUNTED if getattr(estimator, name) is not None]
     if tuning.places and counted:
         raise ValueError(
-            f"with places=True, tuned patches may read more pixels and take more operations and "
+            f"with places=True, tuned atoms may read more inputs and take more operations and "
             f"bytes, and {counted[0]} counts them; leave places out, or set {counted[0]}=None"
         )
 
@@ -62,8 +65,10 @@ def _check_places(estimator: Any, tuning: Tuning) -> None:
 def _check_sizes(estimator: Any, tuning: Tuning) -> None:
     most = estimator._largest()[0]
     if tuning.sizes is not None and not isinstance(tuning.sizes, str) and max(tuning.sizes) > most:
+        name = "max_rounds" if estimator.max_atoms is None else "max_atoms"
         raise ValueError(
-            f"the path has no model of {max(tuning.sizes)} atoms to tune, because max_atoms={most}"
+            f"the path has no model of {max(tuning.sizes)} atoms to tune, because "
+            f"{name}={getattr(estimator, name)}"
         )
 
 
@@ -130,6 +135,20 @@ def _check_copies(tuning: Tuning) -> None:
         )
 
 
+def mark_of_tuning(estimator: Any) -> str:
+    """Return a digest of the settings of tuning, by which a checkpoint knows what it has.
+
+    Sizes are left out, because a size that is asked for twice is tuned once. Settings that cannot
+    be compared are refused if there is a checkpoint.
+    """
+    tuning = asked_tuning(estimator)
+    if tuning is None or estimator.checkpoint is None:
+        return ""
+    names = [field.name for field in fields(tuning) if field.name != "sizes"]
+    settings = {name: plain(getattr(tuning, name)) for name in names}
+    return digest_of({**settings, "places": may_grow(estimator, tuning)})
+
+
 def given_to_tuner(
     estimator: Any,
     ready: Any,
@@ -146,7 +165,8 @@ def given_to_tuner(
         *_divided(estimator, ready, judged, threads),
         ready.loss,
         loop.settle.penalty,
-        estimator.tol,
+        loop.settle.corrector,
+        estimator._minimal,
         loop.record.rows.n_outputs,
         estimator.fit_intercept,
         threads,

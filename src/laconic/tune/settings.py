@@ -40,7 +40,8 @@ class Tuning:
         Whether places and widths of patches are tuned, too, and whether each patch gets a template
         of its own. ``None`` means yes, unless pixels, operations or bytes cost something or have a
         cap: moved and wider masks may read more pixels, and more templates take more operations
-        and bytes. With such a cost or cap, ``True`` is refused. Hinges ignore this setting.
+        and bytes. With such a cost or cap, ``True`` is refused. For pieces and bumps, it says
+        whether each has a centre of its own and may grow. Hinges ignore this setting.
     copies : object, optional
         What makes new copies of the rows for every epoch, such as `laconic.deform.Deform`. It has a
         method ``copies_of(X, number)``. Give it if the rows are images. It needs all rows in one
