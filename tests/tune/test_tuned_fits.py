@@ -154,6 +154,15 @@ def test_places_do_not_move_where_they_count(digits, name):
         booster(tune=Tuning(places=True), **{name: value}).fit(*digits[:2])
 
 
+def test_places_do_not_move_to_excluded_pixels(digits):
+    with pytest.raises(ValueError, match="pixels that exclude forbids"):
+        booster(tune=Tuning(places=True), exclude=[0]).fit(*digits[:2])
+    pool = Patches(n_templates=20, template_size=3, mask_grid=2, mask_sigma=0.6)
+    model = booster(4, pool=pool, exclude=list(range(8))).fit(*digits[:2])
+    assert model.path_.chosen is not None
+    assert model.path_[4].map.features().min() >= 8
+
+
 def test_the_model_ships_as_any_other(digits, tuned, tmp_path):
     X_test = digits[2]
     tuned.predictor_.save(tmp_path / "m.laconic")

@@ -13,6 +13,7 @@ from laconic.correct.objective import Certificate
 from laconic.files.journal import EVERY, Record, Saver
 from laconic.files.layout import Array, check_arrays, real_number, whole_number
 from laconic.pools.base import BoundPool
+from laconic.pools.opened import PREFIX, OpenPool
 
 # Numbers of an entry. Those in `_ANY` may be NaN or infinite.
 _NUMBERS = ("loss", "objective", "inner", "steepest", "cost", "seconds")
@@ -55,11 +56,16 @@ class Checkpoint(Saver):
         super().__init__(path, "checkpoint", fingerprint, every)
         self._held: dict[str, list[PathEntry]] = {}
         self.steps: list[Record] = []
+        self._pool: OpenPool | None = None
+        # Atoms that are not in the pool's list: those in the file, and those of the last snapshot.
+        self._joined = self._joining = 0
 
     # -- writing -------------------------------------------------------------------------------
 
     def snapshot(self, state: State) -> State:
         """Return a copy of the state with its own lists."""
+        if self._pool is not None:
+            self._joining = self._pool.n_joined
         return state.copy()
 
     def write(self, snapshot: State) -> bool:
@@ -80,10 +86,13 @@ class Checkpoint(Saver):
             "lengths": {name: len(entries) for name, entries in lists.items()},
             "items": items,
         }
-        outputs = len(snapshot.entries[0].base)
-        written = self.file.append(header, {**_arrays(new, outputs), **snapshot.own.arrays()})
+        arrays = {**_arrays(new, len(snapshot.entries[0].base)), **snapshot.own.arrays()}
+        if self._pool is not None and self._joining > self._joined:
+            header["joined"], own = self._pool.written(self._joined, self._joining)
+            arrays |= own
+        written = self.file.append(header, arrays)
         if written:
-            self._held = lists
+            self._held, self._joined = lists, self._joining
         return written
 
     # -- reading -------------------------------------------------------------------------------
@@ -94,6 +103,7 @@ class Checkpoint(Saver):
         The state is cut to the limits of the settling stage.
         """
         state = State(settle.begin())
+        self._pool = pool if isinstance(pool, OpenPool) else None
         with self.reading() as read:
             self.steps = [record for record in read if "step" in record[0]]
             records = [record for record in read if "step" not in record[0]]
@@ -112,6 +122,7 @@ class Checkpoint(Saver):
         self._held = {name: [] for name in lists}
         known_arrays, later = {**_LAYOUT, **state.own.layout}, state.own.later
         for header, arrays in records:
+            arrays = self._let_join(header, arrays)
             # Older files also have the arrays of other stages, which are empty.
             arrays = {name: a for name, a in arrays.items() if name in known_arrays or len(a)}
             layout = {n: a for n, a in known_arrays.items() if n in arrays or n not in later}
@@ -123,6 +134,17 @@ class Checkpoint(Saver):
         state.own.read(header, arrays)
         if not (state.entries and state.own.sound(state.entries)):
             raise ValueError("its entries do not fit together")
+
+    def _let_join(
+        self, header: dict[str, Any], arrays: dict[str, np.ndarray]
+    ) -> dict[str, np.ndarray]:
+        """Let the atoms of a record join that the pool does not list. Return its other arrays."""
+        own = {name: array for name, array in arrays.items() if name.startswith(PREFIX)}
+        if own:
+            if self._pool is None:
+                raise ValueError("it has atoms that are not in the list of the pool")
+            self._joined += self._pool.read(header["joined"], own)
+        return {name: array for name, array in arrays.items() if name not in own}
 
     def _take_up(
         self,

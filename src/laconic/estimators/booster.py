@@ -44,8 +44,10 @@ from laconic.estimators.tuning import (
     judged_rows,
     mark_of_tuning,
     may_grow,
+    moving,
     shown,
     tuned_path,
+    tuning_of_a_fold,
 )
 from laconic.export.footprint import Target, find_target
 from laconic.look.parts_bar import parts_progress
@@ -288,7 +290,8 @@ class BoostedClassifier(PathClassifier):
         """Return the pool bound to the rows to learn from."""
         n_outputs = ready.loss.n_outputs(len(self.classes_))
         settings = n_outputs, threads, self.fit_intercept, self._limits
-        return ready.training.rows(RowsAsked(ready.pool, self._signs, ready.loss, *settings))
+        asked = RowsAsked(ready.pool, self._signs, ready.loss, *settings, moving(self) is not None)
+        return ready.training.rows(asked)
 
     def _terms(self, rows: Rows, ready: Ready) -> Terms:
         """Return the costs, and the atoms that are always or never in the model."""
@@ -353,7 +356,11 @@ class BoostedClassifier(PathClassifier):
         assert isinstance(ready.training, TrainingInMemory | TrainingOnDevice)
         only_once = ("cv", "scoring", "checkpoint", "callbacks")
         # A generator of folds cannot be cloned, so cv is removed before cloning.
-        fold = clone(copy(self).set_params(verbose=0, tune=False, **dict.fromkeys(only_once)))
+        fold = clone(
+            copy(self).set_params(
+                verbose=0, tune=tuning_of_a_fold(self), **dict.fromkeys(only_once)
+            )
+        )
         fold._limits = self._limits._replace(rows=len(ready.training.codes))
         if self._categories:
             pool = make_pool(self._pool_object(), self.scale, self.groups, list(self._categories))
@@ -382,7 +389,7 @@ class BoostedClassifier(PathClassifier):
         ``kept`` is what a checkpoint knows of tuning.
         """
         tuning, found = asked_tuning(self), dict[int, PathEntry]()
-        if tuning is None or state.status == "interrupted":
+        if tuning is None or not tuning.joint or state.status == "interrupted":
             return found
         from laconic.tune.path import Tuner
 
