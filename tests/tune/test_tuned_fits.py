@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
+from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 
@@ -95,6 +96,18 @@ def objectives(values, codes, alpha, entry):
         weights[0] += (rows.means[1:] - entry.means) @ entry.weights
         there = Newton(1e-10, max_iter=0).solve(rows, L2(alpha), weights)
         return there.value, Newton(1e-10).solve(rows, L2(alpha), weights).value
+
+
+@pytest.mark.parametrize("copies", [None, Deform(shift=0.2)])
+def test_the_loss_is_that_of_all_training_rows(digits, copies):
+    X, y = digits[0][:300], digits[1][:300]
+    tuning = Tuning("all", epochs=8, rate=0.1, copies=copies)
+    path = booster(loss="log", tune=tuning).fit(X, y).path_
+    assert any(path.is_tuned(size) for size in path.sizes)
+    for entry in path:
+        scores = entry.scores(X)
+        expected = np.mean(logsumexp(scores, axis=1) - scores[np.arange(len(y)), y])
+        assert entry.loss == pytest.approx(expected, rel=1e-5)
 
 
 def test_threads_and_repeats_change_nothing(digits, tuned):
@@ -270,6 +283,9 @@ def test_pools_without_parameters_are_refused(digits, pool):
         ({"places": 1}, "places"),
         ({"sizes": "some"}, "sizes"),
         ({"sizes": [0]}, "sizes"),
+        ({"sizes": 5}, "sizes must be a list"),
+        ({"sizes": {5}}, "sizes must be a list"),
+        ({"sizes": np.array([[5]])}, "sizes must be a list"),
         ({"sizes": []}, "sizes"),
     ],
 )
@@ -311,6 +327,14 @@ def test_whole_numbers_of_numpy_are_seeds(digits):
     one, other = (booster(random_state=seed).fit(*digits[:2]) for seed in (3, np.int64(3)))
     assert one.path_.chosen is not None
     assert one.atom_coef_.tobytes() == other.atom_coef_.tobytes()
+
+
+@pytest.mark.parametrize("sizes", [[3, 6], (3, 6), np.array([3, 6]), range(3, 7, 3)])
+def test_sizes_may_be_any_sequence(sizes):
+    tuning = Tuning(sizes=sizes)
+    assert tuning == Tuning(sizes=[3, 6])
+    assert hash(tuning) == hash(Tuning(sizes=[3, 6]))
+    assert repr(tuning) == "Tuning(sizes=(3, 6))"
 
 
 def test_settings_can_be_cloned():

@@ -44,7 +44,8 @@ class PathEntry:
     certificate : Certificate
         Bound on the distance of the weights from the optimum over these columns. A search of
         TotalQBoost solves many problems. There, evaluations and products count only the work of
-        recording the entry.
+        recording the entry. If the atoms were tuned, it holds on the rows that the weights were
+        last solved or compared on (see `laconic.tune.path`).
     inner : float
         ⟨∇L(W), W⟩, the first term of the bound from Lemma 3.
     steepest : float

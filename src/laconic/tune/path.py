@@ -4,8 +4,10 @@ An entry is tuned on the rows that are not held out. It competes with the entry 
 weights are fitted to the same rows, in the loss on the rows that are held out. The tuned atoms come
 with several sets of weights: those of the corrector for these rows, those of the descent, and with
 copies those of the corrector for the last copies. The set that is best on the held-out rows is
-used. Either way the weights have a certificate for the tuned atoms. In the first case the weights
-are solved once more, on all rows.
+used. In the first case the weights are solved once more, on all rows. Either way the weights have a
+certificate for the tuned atoms. It holds on all rows, on those that are not held out, or on the
+last copies: where the weights were last solved or compared. The loss and the objective of an entry
+are those of all rows, without copies.
 
 If the objective is the answer, as in TotalQBoost, weights of the descent do not compete, because
 they do not minimise it. A penalty with a kink, such as l1, can then make all weights of an atom
@@ -18,6 +20,7 @@ import time
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -190,10 +193,13 @@ class Tuner:
         best = min(found, key=given.held.loss, default=chosen)
         if not given.held.loss(best) < given.held.loss(chosen):
             return None
-        if best is solved:
-            start = weights_of(best, given.intercept)
-            best = self._solved(entry, made, given.every, start, best.means)
-            best = best if self._is_whole(best, entry) else solved
+        of_best = weights_of(best, given.intercept), best.means
+        every = partial(self._solved, entry, made, given.every, *of_best)
+        if best is solved and self._is_whole(again := every(), entry):
+            best = again
+        else:
+            same = every(moves=False)
+            best = replace(best, loss=same.loss, objective=same.objective)
         return replace(best, seconds=entry.seconds + time.perf_counter() - self._kept.started)
 
     def _is_whole(self, model: PathEntry, entry: PathEntry) -> bool:
