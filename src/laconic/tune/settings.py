@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from typing import Any
+
+import numpy as np
 
 from laconic.tune.batches import Copies
 
@@ -17,7 +19,7 @@ EPOCHS, STEPS = 30, 2000
 BATCHES = 100
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Tuning:
     """Settings for tuning atoms; see `laconic.ShareBoostClassifier` and its parameter ``tune``.
 
@@ -86,17 +88,25 @@ class Tuning:
             raise ValueError(f"places must be True, False or None, not {self.places!r}")
         if not isinstance(self.at_selection, bool):
             raise ValueError(f"at_selection must be True or False, not {self.at_selection!r}")
-        if not (self.sizes is None or self.sizes == "all" or _are_sizes(self.sizes)):
+        if not (self.sizes is None or _are_sizes(self.sizes)):
             raise ValueError(
                 f'sizes must be a list of positive integers, "all" or None, not {self.sizes!r}'
             )
         if not (self.joint or self.at_selection):
             raise ValueError("sizes=[] tunes nothing; name some sizes, or set at_selection=True")
+        if self.sizes is not None and not isinstance(self.sizes, str):
+            # So that settings can be compared and hashed, and stay as they are.
+            object.__setattr__(self, "sizes", tuple(map(int, self.sizes)))
         if self.copies is not None and not hasattr(self.copies, "copies_of"):
             raise TypeError(
                 f"copies must have a method copies_of(X, number), as laconic.deform.Deform has; "
                 f"{type(self.copies).__name__} has none"
             )
+
+    def __repr__(self) -> str:
+        """Return the settings that are not the default ones."""
+        own = ((field, getattr(self, field.name)) for field in fields(self))
+        return f"Tuning({', '.join(f'{f.name}={v!r}' for f, v in own if v != f.default)})"
 
     @property
     def joint(self) -> bool:
@@ -116,8 +126,9 @@ class Tuning:
 
 def _are_sizes(sizes: Any) -> bool:
     if isinstance(sizes, str):
-        return False
-    return all(_is(size, Integral, 1) for size in sizes)
+        return sizes == "all"
+    listed = isinstance(sizes, Sequence) or (isinstance(sizes, np.ndarray) and sizes.ndim == 1)
+    return listed and all(_is(size, Integral, 1) for size in sizes)
 
 
 def _is(value: Any, kind: Any, least: float) -> bool:
