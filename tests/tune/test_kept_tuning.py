@@ -204,7 +204,7 @@ def test_after_ctrl_c_finished_sizes_stay_and_a_later_fit_goes_on(
 ):
     stopped, done = stops
     model = share(checkpoint=tmp_path / "fit")
-    with pytest.warns(UserWarning, match="keeps 1 tuned sizes"):
+    with pytest.warns(UserWarning, match="keeps 1 tuned size,"):
         assert not stopped(model, digits, 6, KeyboardInterrupt)
     assert model.status_ == "interrupted"
     assert [size for size in range(5) if model.path_.is_tuned(size)] == [2]

@@ -168,7 +168,7 @@ def test_places_do_not_move_where_they_count(digits, name):
 
 
 def test_places_do_not_move_to_excluded_pixels(digits):
-    with pytest.raises(ValueError, match="pixels that exclude forbids"):
+    with pytest.raises(ValueError, match="inputs that exclude forbids"):
         booster(tune=Tuning(places=True), exclude=[0]).fit(*digits[:2])
     pool = Patches(n_templates=20, template_size=3, mask_grid=2, mask_sigma=0.6)
     model = booster(4, pool=pool, exclude=list(range(8))).fit(*digits[:2])

@@ -404,7 +404,8 @@ class BoostedClassifier(PathClassifier):
             tuner = Tuner(given, tuning, may_grow(self, tuning), told, kept)
 
             def what() -> str:
-                return f"{len(found)} tuned sizes, and the others as they were chosen"
+                sizes = "size" if len(found) == 1 else "sizes"
+                return f"{len(found)} tuned {sizes}, and the others as they were chosen"
 
             self._until_interrupted(lambda: tuned_path(tuner, path, sizes, found), state, what)
         return found

@@ -156,9 +156,9 @@ class ShareBoostClassifier(BoostedClassifier):
     checkpoint : str or path-like, default=None
         File that keeps the state. If the file exists, the fit resumes from it and ends with the
         identical model. A file of other data or settings is refused, but you may raise
-        ``max_atoms`` and change ``tune``. A kill loses the current round (or epoch of tuning) and
-        at most 5 seconds before it. If the file can no longer be written, a warning says so and the
-        fit goes on.
+        ``max_atoms`` and change ``tune``, except its ``at_selection``. A kill loses the current
+        round (or epoch of tuning) and at most 5 seconds before it. If the file can no longer be
+        written, a warning says so and the fit goes on.
     callbacks : list of callables, default=None
         Called with the loop's state after every round. If a callback returns something true, the
         fit ends.

@@ -67,8 +67,8 @@ def _check_places(estimator: Any, tuning: Tuning) -> None:
         )
     if tuning.places and estimator.exclude:
         raise ValueError(
-            "with places=True, tuned patches may read pixels that exclude forbids; leave places "
-            "out, or set exclude=None"
+            "with places=True, tuned atoms may read inputs that exclude forbids; leave places out, "
+            "or set exclude=None"
         )
 
 
