@@ -421,13 +421,18 @@ def test_the_size_is_chosen_in_one_way(X, y):
         fit(X, y, cv=3, early_stopping=True)
 
 
+@pytest.mark.parametrize("fraction", [0.1, 0.5])
+def test_the_only_row_of_a_class_is_never_held_out(X, y, fraction):
+    y[0] = 3
+    for seed in range(6):
+        settings = {"early_stopping": True, "validation_fraction": fraction}
+        assert 3 in fit(X, y, random_state=seed, **settings).classes_
+
+
 def test_early_stopping_needs_rows_of_every_class_to_fit(X, y):
-    y[0] = 3  # one row, which either part may get
-    settings = {"early_stopping": True, "validation_fraction": 0.5}
-    answers = [refusal(fit, X, y, random_state=seed, **settings) for seed in range(12)]
-    refused = [words for words in answers if words]
-    assert 0 < len(refused) < 12
-    assert all("has every row of a class; lower validation_fraction" in w for w in refused)
+    settings = {"early_stopping": True, "validation_fraction": 1 - 1 / len(y), "random_state": 0}
+    with pytest.raises(ValueError, match="has every row of a class; lower validation_fraction"):
+        fit(X, y, **settings)
 
 
 # -- groups ----------------------------------------------------------------------------------------

@@ -204,19 +204,22 @@ def held_out_rows(
 ) -> tuple[Any, np.ndarray, np.ndarray, tuple[Any, np.ndarray, np.ndarray]]:
     """Split the rows into a part to fit and a part to watch, with every class in both if possible.
 
-    Return the rows, class codes and weights to fit, and a tuple of those to watch. The weights of
-    each part sum to one.
+    The only row of a class is always fitted. Return the rows, class codes and weights to fit, and a
+    tuple of those to watch. The weights of each part sum to one.
     """
     counts = np.bincount(codes)
-    watched = int(np.ceil(estimator.validation_fraction * len(codes)))
-    watched = max(watched, len(counts))
-    even = counts.min() >= 2 and len(codes) - watched >= len(counts)
+    alone = (counts[codes] == 1) & (counts.max() > 1)
+    others = np.flatnonzero(~alone)
+    n_classes = len(np.unique(codes[others]))
+    watched = max(int(np.ceil(estimator.validation_fraction * len(codes))), n_classes)
+    even = len(others) - watched >= n_classes
     fit, watch = train_test_split(
-        np.arange(len(codes)),
+        others,
         test_size=watched if even else estimator.validation_fraction,
         random_state=estimator.random_state,
-        stratify=codes if even else None,
+        stratify=codes[others] if even else None,
     )
+    fit = np.append(fit, np.flatnonzero(alone))
     if len(np.unique(codes[fit])) < len(counts):
         asked = [
             n for n in ("early_stopping", "tune", "guard", "prune") if getattr(estimator, n, False)
