@@ -9,7 +9,7 @@ from laconic.numeric.threads import Threads
 from laconic.tune.ascent import ascend
 from laconic.tune.hinges import TunedHinges
 from laconic.tune.patches import TunedPatches
-from laconic.tune.score import Score, Unexplained, largest_value, no_size
+from laconic.tune.score import Score, Unexplained, largest_entry, no_size
 
 
 def rows(n=80, d=5, k=3, seed=0):
@@ -40,7 +40,7 @@ def sizes(weight):
 
     return {
         "none": (no_size, lambda x: 1.0),
-        "max": (largest_value, np.max),
+        "max": (largest_entry, np.max),
         "std": (Unexplained(ones[:, None], weight), deviation),
         "projection": (Unexplained(every, weight), rest),
     }
@@ -120,7 +120,7 @@ def test_a_larger_column_has_no_larger_score(name):
 def test_a_constant_column_has_no_score():
     X, residual, weight = rows()
     atoms = TunedHinges(HingesMap.of([HingeAtom((0,), (1.0,), 99.0)]), X)
-    for size in (largest_value, Unexplained(np.ones((80, 1)), weight)):
+    for size in (largest_entry, Unexplained(np.ones((80, 1)), weight)):
         score = Score(atoms, X, residual, weight, 1.0, size, 1000)
         assert score.at(atoms.start).value == -np.inf
 
@@ -187,7 +187,7 @@ def test_one_feature_has_its_best_knot():
     residual = ((X[:, 0] > 0.35) - 0.3)[:, None] / 400
     weight = np.full(400, 1 / 400)
     atoms = TunedHinges(HingesMap.of([HingeAtom((0,), (1.0,), 0.0)]), X)
-    for size in (no_size, largest_value):
+    for size in (no_size, largest_entry):
         score = Score(atoms, X, residual, weight, 1.0, size, 1000)
         _, seen = ascend(score, atoms)
         best = max(
@@ -221,7 +221,7 @@ def test_a_row_of_weight_two_is_the_row_twice(name):
 def size_of(name, weight, which=slice(None)):
     """Return a size on some of 80 rows. Weights need not sum to one."""
     if name in ("none", "max"):
-        return no_size if name == "none" else largest_value
+        return no_size if name == "none" else largest_entry
     columns = np.ones((80, 1))
     if name == "projection":
         columns = np.hstack([columns, np.random.default_rng(9).standard_normal((80, 2))])

@@ -24,7 +24,7 @@ from laconic.pools.opened import OutsideAtom
 from laconic.rows.rows import Rows
 from laconic.tune.ascent import ascend
 from laconic.tune.kinds import kind_of
-from laconic.tune.score import Score, Size, Unexplained, largest_value, no_size
+from laconic.tune.score import Score, Size, Unexplained, largest_entry, no_size
 
 # Most rows that an ascent looks at, and most numbers in them, but at least so many rows.
 MOST_ROWS, MOST_NUMBERS, LEAST_ROWS = 65_536, 1 << 23, 1024
@@ -93,7 +93,7 @@ class AtSelection:
         if self._scale is None:
             return no_size
         if self._scale == "max":
-            return largest_value
+            return largest_entry
         return Unexplained(np.ones((len(weight), 1)), weight)
 
 

@@ -46,7 +46,7 @@ def no_size(x: np.ndarray) -> tuple[float, np.ndarray]:
     return 1.0, np.zeros_like(x)
 
 
-def largest_value(x: np.ndarray) -> tuple[float, np.ndarray]:
+def largest_entry(x: np.ndarray) -> tuple[float, np.ndarray]:
     """Return the largest value of a column that is nowhere negative."""
     row = int(np.argmax(x))
     slope = np.zeros_like(x)
