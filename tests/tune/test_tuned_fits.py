@@ -221,6 +221,16 @@ def test_copies_that_are_not_copies_of_the_rows_are_refused(digits, change):
         booster(tune=Tuning(copies=Changed(change))).fit(*digits[:2])
 
 
+def test_copies_do_not_change_the_rows(digits):
+    class Darker:
+        def copies_of(self, X, number):
+            X *= 0.5
+            return X
+
+    with pytest.raises(ValueError, match="read-only"):
+        booster(tune=Tuning(copies=Darker())).fit(*digits[:2])
+
+
 def test_copies_are_made_of_sparse_rows(digits):
     X, y = digits[:2]
     tuning = Tuning(epochs=3, copies=Changed(lambda X: X + 0.5))

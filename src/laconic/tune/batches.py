@@ -84,9 +84,11 @@ def order_of(seed: int, epoch: int, n: int) -> np.ndarray:
 
 
 def _on_host(array: Any) -> np.ndarray:
-    """Return rows that copies can be made of."""
+    """Return rows that copies can be made of, and that cannot be changed."""
     array = to_host(array)
-    return array.toarray() if sparse.issparse(array) else array
+    given: np.ndarray = (array.toarray() if sparse.issparse(array) else array).view()
+    given.flags.writeable = False
+    return given
 
 
 def there(array: np.ndarray, like: Any) -> Any:
