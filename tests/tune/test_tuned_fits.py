@@ -217,8 +217,10 @@ class Changed:
 
 @pytest.mark.parametrize("change", [lambda X: X[1:], lambda X: X * np.nan])
 def test_copies_that_are_not_copies_of_the_rows_are_refused(digits, change):
-    with pytest.raises(ValueError, match="one copy of every row"):
-        booster(tune=Tuning(copies=Changed(change))).fit(*digits[:2])
+    for early in (False, True):  # before the path is grown
+        settings = {"early_stopping": early, "callbacks": [refuse]}
+        with pytest.raises(ValueError, match="one copy of every row"):
+            booster(tune=Tuning(copies=Changed(change)), **settings).fit(*digits[:2])
 
 
 def test_copies_do_not_change_the_rows(digits):

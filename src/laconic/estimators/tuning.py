@@ -20,6 +20,7 @@ from laconic.estimators.training import TrainingInMemory
 from laconic.numeric.namespaces import to_host
 from laconic.numeric.parts import watched
 from laconic.pools import make_pool
+from laconic.tune.batches import copied
 from laconic.tune.settings import Tuning
 
 if TYPE_CHECKING:
@@ -122,7 +123,8 @@ class JudgedHere(NamedTuple):
 def judged_rows(estimator: Any, ready: Any) -> JudgedHere | JudgedParts | None:
     """Hold rows out, or return None if the fit holds out some, or does not tune.
 
-    It is called before the path is grown, so that rows that cannot be tuned are refused at once.
+    It is called before the path is grown. So rows that cannot be tuned are refused at once, and so
+    is what cannot make copies of them.
     """
     tuning, training = asked_tuning(estimator), ready.training
     if tuning is None:
@@ -132,15 +134,19 @@ def judged_rows(estimator: Any, ready: Any) -> JudgedHere | JudgedParts | None:
             "at_selection=True needs rows in the memory of the processor; give X as an array of "
             "NumPy, or leave at_selection out"
         )
-    if ready.held is not None or not tuning.joint:
+    if not tuning.joint:
         return None
     if not hasattr(training, "X"):
         from laconic.beyond.to_tune import JudgedParts
 
         _check_copies(tuning)
         return JudgedParts(estimator, training)
+    if ready.held is not None:
+        _try_copies(tuning, training.X, slice(None))
+        return None
     codes, weight = to_host(training.codes), to_host(training.weight)
     fitted, *_, kept = held_out_rows(estimator, np.arange(len(codes)), codes, weight)
+    _try_copies(tuning, training.X, fitted)
     return JudgedHere(fitted, kept[0])
 
 
@@ -152,6 +158,12 @@ def _check_copies(tuning: Tuning) -> None:
             f"{type(tuning.copies).__name__} cannot make them; give X as an array in memory, or "
             "write copies beside the rows (laconic.deform.Deform has enlarge) and leave copies out"
         )
+
+
+def _try_copies(tuning: Tuning, X: Any, fitted: Any) -> None:
+    """Make the copies of the first epoch, so that an error comes before the path is grown."""
+    if tuning.copies is not None:
+        copied(tuning.copies, X[fitted], 0)
 
 
 def mark_of_tuning(estimator: Any) -> str:

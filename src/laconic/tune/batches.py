@@ -55,18 +55,7 @@ class Batches:
 
     def rows(self, epoch: int) -> Any:
         """Return all rows of an epoch, in the order in which they were given."""
-        if self._copies is None:
-            return self._X
-        given = _on_host(self._X)
-        made = np.asarray(self._copies.copies_of(given, epoch))
-        if made.shape != given.shape or not np.isfinite(made).all():
-            raise ValueError(
-                f"copies_of must return one copy of every row: finite numbers of shape "
-                f"{given.shape}; {type(self._copies).__name__} returned shape {made.shape}"
-                + ", with some that are missing or infinite"
-                * (made.shape == given.shape)
-            )
-        return there(made, self._X)
+        return self._X if self._copies is None else copied(self._copies, self._X, epoch)
 
     def epoch(self, number: int) -> Iterator[Batch]:
         """Yield the batches of an epoch."""
@@ -76,6 +65,20 @@ class Batches:
             chosen = order[start : start + self._size]
             weight = self._weight[chosen] / float(len(chosen))
             yield Batch(X[chosen], self._codes[chosen], weight)
+
+
+def copied(copies: Copies, X: Any, number: int) -> Any:
+    """Return one copy of every row where the rows are. Refuse what is no copy."""
+    given = _on_host(X)
+    made = np.asarray(copies.copies_of(given, number))
+    if made.shape != given.shape or not np.isfinite(made).all():
+        raise ValueError(
+            f"copies_of must return one copy of every row: finite numbers of shape "
+            f"{given.shape}; {type(copies).__name__} returned shape {made.shape}"
+            + ", with some that are missing or infinite"
+            * (made.shape == given.shape)
+        )
+    return there(made, X)
 
 
 def order_of(seed: int, epoch: int, n: int) -> np.ndarray:
