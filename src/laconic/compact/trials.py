@@ -16,7 +16,7 @@ from laconic.export.footprint import Target, footprint
 from laconic.model.choose_codes import TooWide
 from laconic.model.integer_predictor import IntegerPredictor
 from laconic.model.program import program_of
-from laconic.model.quantise import quantise_program
+from laconic.model.quantise import integers_of
 
 COLUMNS = ("reached", "atoms", "score", "bytes", "operations", "features", "cost")
 """Columns of the table of a fold. A model that cannot be made has NaN. ``reached`` is the size of
@@ -45,7 +45,7 @@ class Form(NamedTuple):
             return predictor
         if not (weight > 0).all():
             X, weight = X[weight > 0], weight[weight > 0]
-        integers = quantise_program(program_of(predictor), X, bits, self.inputs, weight)
+        integers = integers_of(predictor, X, bits, self.inputs, weight)
         return IntegerPredictor.of(predictor, integers)
 
 

@@ -34,6 +34,7 @@ from laconic.rows.limits import Limits
 from laconic.rows.rows import Rows
 from laconic.tune.batches import Batches
 from laconic.tune.descent import Frame, TunedModel, descend
+from laconic.tune.in_integers import HeldOutInIntegers
 from laconic.tune.kinds import kind_of
 from laconic.tune.settings import Tuning
 
@@ -49,7 +50,7 @@ class TuningGiven(NamedTuple):
     """All rows to learn from; see `laconic.estimators.training.Training`."""
     training: Any
     """Those that are not held out."""
-    held: HeldOut
+    held: HeldOut | HeldOutInIntegers
     """Rows that are held out."""
     device: Any
     loss: Loss
