@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from laconic.compact.averages import AveragedPath, cost_of
+from laconic.compact.tuned_path import TunedPath
 from laconic.estimators.independent import whole
 from laconic.estimators.scorers import FoldScorer
 from laconic.estimators.share import ShareBoostClassifier
@@ -25,7 +26,7 @@ FLOAT = 32
 """Word length of a model that is not quantised."""
 
 
-AnyPath = ShareBoostClassifier | AveragedPath
+AnyPath = ShareBoostClassifier | AveragedPath | TunedPath
 
 
 class Form(NamedTuple):

@@ -156,8 +156,10 @@ def judged_as_shipped(estimator: Any, ready: Any, given: TuningGiven) -> TuningG
     target, training = ready.target, ready.training
     if target is None or target.bits is None or not hasattr(training, "X"):
         return given
+    from laconic.boost.held_out import HeldOut
     from laconic.tune.in_integers import HeldOutInIntegers, Shipped
 
+    assert isinstance(given.held, HeldOut)
     X, weight = to_host(training.X), to_host(training.weight)
     own = X, weight, len(estimator.classes_), estimator.loss_
     shipped = Shipped(target.bits, target.inputs, *own)

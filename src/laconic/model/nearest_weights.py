@@ -12,7 +12,7 @@ weights that the rows say little about. With G = mean (z − z̄)(z − z̄)' + 
 W* over real numbers, E is (W − W*)'G(W − W*) plus a constant. If all other weights of an output
 stay, the best weight of atom j is
 
-    the whole number nearest to  W_j − [G(W − W*)]_j / G_jj.                                     (2)
+    the whole number nearest to  W_j − [G(W − W*)]_j / G_jj.                                   (2)
 
 So we change one weight after the other, until none is better. Every step makes E smaller, and the
 start is never left for a worse end. No labels are needed.

@@ -68,8 +68,9 @@ class HeldOutInIntegers:
     """
 
     def __init__(self, held: HeldOut, shipped: Shipped) -> None:
-        rows = (to_host(array) for array in (held.X, held.y, held.weight))
-        self._held, self._shipped = HeldOut(*rows, held.training_loss, held.patience), shipped
+        X, y, weight = (to_host(array) for array in (held.X, held.y, held.weight))
+        self._held = HeldOut(X, y, weight, held.training_loss, held.patience)
+        self._shipped = shipped
 
     def loss(self, entry: PathEntry) -> float:
         """Return the held-out loss. It is infinite if an entry does not fit the integers of C."""
