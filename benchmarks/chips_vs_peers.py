@@ -433,8 +433,10 @@ def main() -> None:
         found[name] = {place: compared(stored["sets"][name]["models"], place) for place in PLACES}
         for place in PLACES:
             show_set(name, place, found[name][place])
-    wrong = {library: sum(r["not_pythons"] for own in whole.values()
-                          for r in own["models"].get(library, [])) for library in LIBRARIES}  # fmt: skip
+    wrong = {}
+    for library in LIBRARIES:
+        records = [r for own in whole.values() for r in own["models"].get(library, [])]
+        wrong[library] = sum(r["not_pythons"] for r in records)
     print(f"\nanswers of C code that are not Python's: {wrong}\n")
     stored |= {"compared": found, "not_pythons": wrong, "verdicts": verdicts(found, len(SETS))}
     _keep(args, stored)

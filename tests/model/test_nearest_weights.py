@@ -90,10 +90,17 @@ def test_atoms_without_values_keep_their_weights():
     assert np.array_equal(found.weights[1], rounded[1])
 
 
-@pytest.mark.parametrize("pool", ["columns", "products", Hinges(40), ["stumps", "products"]])
-def test_fewer_labels_change_than_by_rounding(pool, monkeypatch):
+def test_fewer_labels_change_than_by_rounding(monkeypatch):
     X, y = load_digits(return_X_y=True)
-    model = ShareBoostClassifier(12, pool=pool).fit(X, y).predictor_
-    nearest = model.quantise(X, inputs="uint8").change.labels
+    pools = "columns", "products", Hinges(40), ["stumps", "products"]
+    models = [ShareBoostClassifier(12, pool=pool).fit(X[::2], y[::2]).predictor_ for pool in pools]
+
+    def changed():
+        made = [model.quantise(X[::2], inputs="uint8").predict(X[1::2]) for model in models]
+        return [np.mean(a != b.predict(X[1::2])) for a, b in zip(made, models, strict=True)]
+
+    nearest = changed()
     monkeypatch.setattr("laconic.model.quantise._Trial.nearer", lambda own, rounded, *rest: rounded)
-    assert nearest <= model.quantise(X, inputs="uint8").change.labels
+    rounded = changed()
+    assert sum(nearest) < 0.6 * sum(rounded)
+    assert all(a <= b + 0.002 for a, b in zip(nearest, rounded, strict=True))

@@ -54,7 +54,7 @@ def integers_of(
     """Return an integer program that is near a predictor on the rows ``X`` of these weights.
 
     Of a few units, it takes the one with the smallest error of the scores on some of the rows.
-    Balls do not count in this comparison. Then weights are changed, if that brings the decisions on
+    Balls do not count in this comparison. Then weights are changed, if that brings the scores on
     these rows nearer to those of the predictor.
     """
     program = program_of(predictor)
@@ -244,10 +244,9 @@ class _Trial:
         return _Judged(rounded, changed / len(found), error)
 
     def nearer(self, rounded: _Rounded, exact: np.ndarray, inputs: Inputs, bits: int) -> _Rounded:
-        """Return other weights of a rounded program, if they decide more like the exact scores.
+        """Return a rounded program with the weights whose scores are nearest to the exact ones.
 
-        Decisions count first, and the error of the scores second. Programs with balls or with holes
-        stay as they are.
+        If rounding changes no decision, it is returned as it is. So are programs with balls.
         """
         values = [own for own in self.values if own is not None]
         if len(values) < len(self.values):
@@ -274,5 +273,4 @@ class _Trial:
         )
         after = self._gap(rounded._replace(program=made), exact)
         room = score_bound(made, inputs, bits) <= min(2 ** (rounded.accumulator - 1) - 1, EXACT)
-        better = (after.changed, after.error) < (before.changed, before.error)
-        return after.rounded if better and room else rounded
+        return after.rounded if room and after.error < before.error else rounded
