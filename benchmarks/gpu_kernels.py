@@ -1,10 +1,11 @@
 """How close do the selection passes on a device come to its memory bandwidth?
 
-Four passes are measured: stored patches, codes of stumps, products of two columns, and columns. For
-each there is the time (median of several passes with new residuals), the bytes that it must read,
-and their rate as a share of the rate of a large copy (bytes read plus bytes written). The largest
-error of some sums is relative to the largest sum, against float64 on the same rows. Two passes over
-the same numbers must give the same bits. The naive rows show what a few lines of torch take.
+Five passes are measured: stored patches, codes of stumps, projections of hinges, products of two
+columns, and columns. For each there is the time (median of several passes with new residuals), the
+bytes that it must read, and their rate as a share of the rate of a large copy (bytes read plus
+bytes written). The largest error of some sums is relative to the largest sum, against float64 on
+the same rows. Two passes over the same numbers must give the same bits. The naive rows show what a
+few lines of torch take.
 
 The values of patches are measured apart: all patches on some images, and one patch on all.
 
@@ -24,7 +25,7 @@ import numpy as np
 import torch
 from _common import arguments, progress, save, table
 
-from laconic.device import code_sums, value_sums
+from laconic.device import code_sums, hinge_sums, value_sums
 from laconic.device.block_sums import block_sums
 from laconic.device.patch_values import PatchValues
 from laconic.device.products import DeviceProducts
@@ -34,6 +35,7 @@ from laconic.pools.templates import mask_centres
 SIZES = {
     "patches": {"rows": 360_000, "atoms": 16_000, "outputs": 10},
     "stumps": {"rows": 10_000_000, "features": 50, "outputs": 3},
+    "hinges": {"rows": 1_000_000, "directions": 250, "knots": 15, "outputs": 10},
     "products": {"rows": 6_238, "features": 617, "outputs": 26},
     "columns": {"rows": 10_000_000, "features": 50, "outputs": 3},
     "features": {"rows": 360_000, "some": 4_096, "templates": 1_000},
@@ -41,6 +43,7 @@ SIZES = {
 SMALL = {
     "patches": {"rows": 1_000, "atoms": 70, "outputs": 10},
     "stumps": {"rows": 1_000, "features": 3, "outputs": 3},
+    "hinges": {"rows": 1_000, "directions": 5, "knots": 15, "outputs": 3},
     "products": {"rows": 500, "features": 20, "outputs": 4},
     "columns": {"rows": 3_000, "features": 7, "outputs": 3},
     "features": {"rows": 300, "some": 200, "templates": 5},
@@ -161,6 +164,38 @@ def stumps(device: Device, rows: int, features: int, outputs: int) -> Iterator[P
             exact,
         )
     yield Pass("stumps, index_add_", naive, n_bytes, exact, True)
+
+
+def hinges(device: Device, rows: int, directions: int, knots: int, outputs: int) -> Iterator[Pass]:
+    """Yield passes over projections of hinges."""
+    n_padded = hinge_sums.padded(rows, hinge_sums.ALIGNED)
+    heights = torch.zeros(directions, n_padded, device=device.name)
+    for line in heights:
+        line[:rows] = 6.0 * device.uniform(rows) - 3.0
+    some = torch.linspace(-3, 3, knots + 1, device=device.name)[:-1]
+    given = hinge_sums.Projections(heights, some.repeat(directions, 1), heights.abs().amax(dim=1))
+    n_bytes = 4 * directions * rows + 4 * rows * outputs
+
+    def exact(R: torch.Tensor) -> torch.Tensor:
+        u = heights[0, :rows].double()
+        above = [(u - knot.double()).clamp(min=0.0) for knot in some]
+        return torch.stack([u, *above]) @ R.double().T
+
+    tiles = (hinge_sums.TILE, *hinge_sums.OTHERS)
+    for tile in tiles if hinge_sums.has_triton(heights) else tiles[:1]:
+        yield Pass(
+            f"hinges, {'/'.join(map(str, tile))}",
+            lambda R, tile=tile: hinge_sums.hinge_sums(given, R, tile).view(-1, outputs),
+            n_bytes,
+            exact,
+        )
+    yield Pass(
+        "hinges, written down",
+        lambda R: hinge_sums.twin(given, R).view(-1, outputs),
+        n_bytes,
+        exact,
+        True,
+    )
 
 
 def products(device: Device, rows: int, features: int, outputs: int) -> Iterator[Pass]:

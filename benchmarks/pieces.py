@@ -33,8 +33,8 @@ from share_mnist_pieces import (
     FIT,
     KINDS,
     POOL,
+    components,
     prediction_times,
-    reduced,
     show_prediction,
     support_vectors,
 )
@@ -57,7 +57,7 @@ def main() -> None:
     )
     args = parser.parse_args()
     data = load(args.data, "mnist")
-    X, X_test = reduced(data["X_train"], data["X_test"])
+    _, X, X_test = components(data["X_train"], data["X_test"])
     X, y = X[: args.rows], data["y_train"][: args.rows].astype(np.int64)
     y_test = data["y_test"].astype(np.int64)
     results = {"fit": fit(X, y, X_test, y_test, args)}

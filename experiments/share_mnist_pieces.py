@@ -84,7 +84,7 @@ def main() -> None:
     )
     args = parser.parse_args()
     data = load(args.data, "mnist")
-    X, X_test = reduced(data["X_train"], data["X_test"])
+    _, X, X_test = components(data["X_train"], data["X_test"])
     y, y_test = data["y_train"].astype(np.int64), data["y_test"].astype(np.int64)
     if args.tune:
         save(args.json, args, [], {"tried": tune(X, y, args.seed)})
@@ -96,15 +96,15 @@ def main() -> None:
     finish(draw(results), args)
 
 
-def reduced(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the principal components of the training images, with pixels in [0, 1]."""
+def components(train: np.ndarray, test: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Return a PCA of the training images, with pixels in [0, 1], and the components of both."""
     from sklearn.decomposition import PCA
     from threadpoolctl import threadpool_limits
 
     flat = [(images.reshape(len(images), -1) / np.float32(255)) for images in (train, test)]
     with threadpool_limits(1):  # a checkpoint needs the same rows to the last bit
         pca = PCA(DIMENSIONS, svd_solver="covariance_eigh").fit(flat[0])
-        return pca.transform(flat[0]), pca.transform(flat[1])
+        return pca, pca.transform(flat[0]), pca.transform(flat[1])
 
 
 def parts(X: np.ndarray, y: np.ndarray, seed: int) -> tuple[np.ndarray, ...]:

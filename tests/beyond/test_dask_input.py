@@ -106,7 +106,8 @@ def test_kinds_of_labels_that_differ(anywhere):
         return y.astype(str) if late else y
 
     labels = array_of(Y).map_blocks(text_at_the_end, dtype=int)
-    with pytest.raises(ValueError, match="y holds numbers in some parts of the rows and text in"):
+    told = "y holds numbers in part 0 of X and text in part 3 of X; make all labels text, or all"
+    with pytest.raises(ValueError, match=told):
         fit(y=labels)
 
 
@@ -130,10 +131,14 @@ def test_numbers_of_partitions_that_differ(anywhere):
 
 def test_arrays_for_partitions_of_unknown_lengths():
     rows = frame_of(pd.DataFrame(X).rename(columns=str))
-    with pytest.raises(TypeError, match=r"y must be a Dask collection .* column of the same frame"):
+    told = "no Dask collection, and Dask does not know .* as a column of the same frame has"
+    with pytest.raises(TypeError, match=f"y is {told}$"):
         fit(rows, Y)
-    with pytest.raises(TypeError, match="sample_weight must be a Dask collection"):
+    with pytest.raises(TypeError, match=f"sample_weight is {told}$"):
         fit(rows, frame_of(pd.Series(Y)), sample_weight=np.ones(120))
+    some = array_of(X)[array_of(X)[:, 0] > 0]
+    with pytest.raises(TypeError, match=rf"{told}, or call X\.compute_chunk_sizes\(\) first"):
+        fit(some, Y[X[:, 0] > 0])
 
 
 def test_columns_that_differ(anywhere):
@@ -141,6 +146,14 @@ def test_columns_that_differ(anywhere):
     rows = dd.from_delayed([dask.delayed(p) for p in parts], meta=parts[0][:0], verify_meta=False)
     with pytest.raises(ValueError, match=r"part 1 of X lacks 'a', which part 0 of X has; give"):
         fit(rows, frame_of(pd.Series(Y), (60,)))
+
+
+def test_frames_without_columns(anywhere):
+    frame = pd.DataFrame(index=range(len(Y)))
+    with pytest.raises(ValueError, match="X has no columns"):
+        ShareBoostClassifier(2).fit(frame, Y)
+    with pytest.raises(ValueError, match="X has no columns"):
+        fit(frame_of(frame), frame_of(pd.Series(Y)))
 
 
 @pytest.mark.parametrize(("dimensions", "rows"), [
@@ -165,6 +178,8 @@ def test_other_collections(make):
     for ask in (lambda: fit(rows), lambda: model.predict(rows), lambda: model.score(rows, Y)):
         with pytest.raises(TypeError, match=f"X is a {type(rows).__name__}; give a Dask array or"):
             ask()
+    with pytest.raises(TypeError, match=f"X is a {type(rows).__name__}; give a Dask array or"):
+        fit(rows, "label")
     with pytest.raises(TypeError, match=f"y is a {type(rows).__name__}; give a Dask array or"):
         fit(y=rows)
 
@@ -374,6 +389,8 @@ def test_labels_and_weights_may_be_names_of_columns(anywhere):
     assert np.array_equal(one.atom_coef_, other.atom_coef_)
     score = one.score(given[features], given["label"], sample_weight=given["w"])
     assert other.score(given, "label", sample_weight="w") == score
+    mixed = fit(given.drop(columns="w"), "label", sample_weight=given["w"])
+    assert np.array_equal(one.atom_coef_, mixed.atom_coef_)
     with pytest.raises(ValueError, match="y='lable' is not a column of X; did you mean 'label'"):
         fit(given, "lable")
     with pytest.raises(ValueError, match="column 'w' cannot be both y and sample_weight"):

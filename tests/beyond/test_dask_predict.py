@@ -187,6 +187,15 @@ def test_empty_partitions(anywhere):
     assert stumps.predict_proba(some).compute().shape == (0, 3)
 
 
+def test_a_predictor_answers_each_partition(models):
+    model, rows = models["two"]
+    predictor, cut = model.predictor_, da.from_array(rows, chunks=(50, -1))
+    with pytest.raises(TypeError, match=r"X is a Dask collection; .* X\.map_blocks or X\.map_p"):
+        predictor.predict(cut)
+    lazy = cut.map_blocks(predictor.predict, drop_axis=1, dtype=bool)
+    assert np.array_equal(lazy.compute(), predictor.predict(rows))
+
+
 def test_every_size_is_lazy():
     model = ShareBoostClassifier(3).fit(X, NAMES)
     for method in ("staged_predict", "staged_predict_proba"):

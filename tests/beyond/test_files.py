@@ -1,6 +1,7 @@
 """Which files a path means."""
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from laconic import ShareBoostClassifier
 from laconic.beyond.files import files_of
 from laconic.beyond.read_again import ReadAgain
+from laconic.data.elsewhere import is_path
 
 
 def touched(folder, *names):
@@ -56,6 +58,19 @@ def test_nothing_found(given, message, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match=message):
         files_of(str(tmp_path / given))
+
+
+def test_an_empty_text_is_not_the_current_folder(tmp_path, monkeypatch):
+    touched(tmp_path, "a.npy")
+    monkeypatch.chdir(tmp_path)
+    assert names_of(files_of(".")) == ["a.npy"]
+    with pytest.raises(FileNotFoundError, match="an empty text names no file"):
+        files_of("")
+
+
+def test_any_list_of_paths_is_files():
+    assert all(map(is_path, (["a.npy"], ["rows"], ["rows/*"], ["a.csv", Path("b")], "rows")))
+    assert not any(map(is_path, ([], [[1.0]], [1], np.zeros(2), None)))
 
 
 def test_other_kinds(tmp_path):

@@ -10,6 +10,7 @@ import pytest
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
 from laconic.beyond.maps import file_of_map
 from laconic.beyond.read_again import ReadAgain
+from problems import saving_always
 from rows.test_shards import table
 
 X, Y = table()
@@ -94,6 +95,21 @@ def test_rows_that_are_overwritten_between_two_rounds(given, change, old_map):
             model.fit(given, Y > 0)
     with pytest.raises(ValueError, match=f"map.npy {REFUSED}"):
         model.fit_path(given, Y > 0, price=[0.01, 0.0])
+
+
+def test_a_checkpoint_has_no_round_that_read_changed_rows(old_map, tmp_path, assert_identical):
+    """The file is restored later, so that the checkpoint belongs to its rows."""
+    rows = old_map(X)
+    whole = ShareBoostClassifier(4, pool="columns").fit(rows, Y)
+
+    def change(path):
+        np.load(path, mmap_mode="r+")[:] = -3 * X
+
+    settings = {"pool": "columns", "checkpoint": tmp_path / "checkpoint"}
+    broken = ShareBoostClassifier(4, callbacks=after(1, change, rows.filename), **settings)
+    with pytest.raises(ValueError, match=REFUSED):
+        saving_always(broken).fit(rows, Y)
+    assert_identical(whole, ShareBoostClassifier(4, **settings).fit(old_map(X), Y))
 
 
 @pytest.mark.parametrize("what", ["labels", "weights"])

@@ -11,6 +11,7 @@ from laconic import (
     ShareBoostClassifier,
     TotalQBoostClassifier,
 )
+from laconic.data.elsewhere import CHUNK
 from laconic.rows.limits import Limits
 from rows.test_shards import POOLS, table
 
@@ -142,6 +143,13 @@ def test_estimators_that_need_one_memory_say_so(model, npy_files):
         model.fit(npy_files([X]), y)
 
 
+@pytest.mark.parametrize("model", [ErrorClumpingClassifier(), HolePunchingClassifier()])
+def test_maps_of_very_many_rows_need_one_memory_too(model, tmp_path):
+    rows = np.lib.format.open_memmap(tmp_path / "a.npy", "w+", np.uint8, (CHUNK + 1, 1))
+    with pytest.raises(TypeError, match=r"X is a memory map of 1,048,577 rows; fit it on a sample"):
+        model.fit(rows, np.zeros(len(rows)))
+
+
 def test_methods_refuse_paths(npy_files):
     X, y = table()
     [path] = npy_files([X])
@@ -226,10 +234,17 @@ def test_labels_of_a_map_may_be_a_file(map_of, npy_files, assert_identical):
     assert_identical(one.fit(map_of(X), y), other.fit(map_of(X), npy_files([y], "y")))
 
 
+def test_a_list_of_text_is_labels_and_not_files(npy_files, assert_identical):
+    X, y = table()
+    files, text = npy_files([X]), [f"class {label}" for label in y]
+    one, other = (ShareBoostClassifier(3, pool="stumps") for _ in range(2))
+    assert_identical(one.fit(files, text), other.fit(files, np.asarray(text)))
+
+
 def test_labels_are_needed(npy_files, map_of):
     X, _ = table()
     for rows in (npy_files([X]), map_of(X)):
-        with pytest.raises(ValueError, match="X has 120 rows, but y has no rows"):
+        with pytest.raises(ValueError, match="y is None; give an array for all rows"):
             ShareBoostClassifier(2, pool="stumps").fit(rows, None)
 
 

@@ -51,6 +51,8 @@ def test_messages_name_the_file_and_its_row(parts, model, tmp_path, capsys):
     assert "no .npy or .parquet files" in error_of(capsys, "predict", model, empty)
     np.save(empty / "a.npy", np.zeros((2, 2)))
     assert "has no named columns" in error_of(capsys, "predict", model, empty)
+    (empty / "a.npy").rename(empty / "a.NPY")
+    assert "has no named columns" in error_of(capsys, "predict", model, empty)
     assert "no file matches" in error_of(capsys, "predict", model, f"{empty}/*.parquet")
 
 

@@ -11,8 +11,9 @@ import traceback
 import numpy as np
 import torch
 
-from laconic.device import code_sums, patch_values, row_passes, value_sums
+from laconic.device import code_sums, hinge_sums, patch_values, row_passes, value_sums
 from laconic.device.code_sums import CodeTile
+from laconic.device.hinge_sums import Projections
 from laconic.device.patch_values import PatchValues
 from laconic.device.row_passes import ALIGNED, RowPass, RowTile
 from laconic.device.triton_or_twin import padded
@@ -82,6 +83,35 @@ def check_codes(device):
                 assert found.shape == (features, 256, k)
                 assert agree(found, exact, terms, 1e-6), (features, n, k, dtype, tile)
             assert torch.equal(found, code_sums.code_sums(codes, R, tile))
+
+
+def projections(directions, knots, n, seed=0):
+    """Draw projections around zero and around 50, and knots among them."""
+    rng = np.random.default_rng(seed)
+    heights = torch.zeros(directions, padded(n, hinge_sums.ALIGNED))
+    heights[:, :n] = torch.as_tensor(rng.standard_normal((directions, n)))
+    heights[::3, :n] += 50.0
+    drawn = rng.integers(0, n, (directions, knots))
+    chosen = heights.gather(1, torch.as_tensor(drawn)).sort(dim=1).values
+    return Projections(heights, chosen, heights.abs().amax(dim=1))
+
+
+def check_hinges(device):
+    """Sums of hinges, for knots and rows that fill no whole tile."""
+    tiles = (*SMALL_TILES[:2], Tile(16, 128, 512, 4, 2))
+    for directions, knots, n, k in ((1, 1, 1, 1), (5, 7, 300, 3), (3, 40, 700, 20)):
+        given = Projections(*(part.to(device) for part in projections(directions, knots, n)))
+        R = residual(k, n).to(device)
+        u = given.heights[:, None, :n].double()
+        above = (u - given.knots[:, :, None]).clamp(min=0.0)
+        values = torch.cat([u, above], dim=1)
+        exact, terms = values @ R.double().T, values.abs() @ R.double().abs().T
+        assert agree(hinge_sums.twin(given, R), exact, terms, 1e-6)
+        for tile in tiles:
+            found = hinge_sums.hinge_sums(given, R, tile)
+            assert found.dtype == torch.float64
+            assert agree(found, exact, terms, 1e-6), (directions, knots, n, k, tile)
+        assert torch.equal(found, hinge_sums.hinge_sums(given, R, tile))
 
 
 def check_waiting(device):
@@ -183,6 +213,19 @@ def check_stumps(device):
     np.testing.assert_allclose(there, here, rtol=1e-6)
 
 
+def check_pool_of_hinges(device):
+    """The pool of hinges is the same with kernels as on the host."""
+    from on_devices import Both
+
+    from laconic.pools import Hinges
+
+    rng = np.random.default_rng(0)
+    X = rng.normal([0, 9, -9], 1, (300, 3)).astype(np.float32)
+    both = Both(Hinges(4, 5), X, rng.random(300) + 0.1, device, y=(X[:, 0] > 0).astype(np.int64))
+    sums, there = both.gradients((rng.standard_normal((300, 3)) / 300).astype(np.float32))
+    np.testing.assert_allclose(there, sums, rtol=0, atol=1e-6 * np.abs(sums).max())
+
+
 def check_patches(device):
     """The pool of patches is the same with kernels as on the host."""
     from on_devices import Both
@@ -208,6 +251,7 @@ def check_places(device):
     checks = {
         value_sums: check_values,
         code_sums: check_waiting,
+        hinge_sums: check_hinges,
         patch_values: check_maxima,
         row_passes: check_passes_over_rows,
     }

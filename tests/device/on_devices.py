@@ -5,19 +5,22 @@ import torch
 
 from laconic.device.pool import device_pool
 from laconic.numeric.threads import Threads
+from laconic.pools import bind_parts
 
 
 class Both:
     """A pool over the same rows on the host and on a device."""
 
-    def __init__(self, pool, X, weight=None, device="cpu", bind=device_pool):
+    def __init__(self, pool, X, weight=None, device="cpu", bind=device_pool, y=None):
         weight = np.ones(len(X)) if weight is None else weight
         self.weight = weight / weight.sum()
         self.dtype = X.dtype
         self.device = device
-        self.host = pool.bind(X, self.weight, Threads(1))
+        given = (X, self.weight) if y is None else (X, y, self.weight)
+        [self.host] = bind_parts(pool, [given], Threads(1))
         there = torch.as_tensor(X, device=device)
-        self.there = bind(pool, there, self.to(self.weight), Threads(1))
+        codes = () if y is None else (self.to(y),)
+        self.there = bind(pool, there, self.to(self.weight), Threads(1), *codes)
 
     def to(self, array):
         return torch.as_tensor(np.ascontiguousarray(array), device=self.device)

@@ -10,8 +10,8 @@ from laconic.pools.parts import BoundInPlace
 class StandIn:
     """A pool whose answers are those of NumPy, as tensors."""
 
-    def __init__(self, pool, X, weight, threads):
-        parts = [(X.cpu().numpy(), weight.cpu().numpy())]
+    def __init__(self, pool, X, *rest, threads):
+        parts = [tuple(array.cpu().numpy() for array in (X, *rest))]
         bound = BoundInPlace(pool, Here(parts, threads))
         self.facts, self._device = bound.pattern(), X.device
         self._bound = bound.parts.ask(lambda part, threads: part[0])[0]
@@ -29,5 +29,5 @@ class StandIn:
         return torch.from_numpy(columns).to(self._device)
 
 
-def bind(pool, X, weight, threads):
-    return StandIn(pool, X, weight, threads)
+def bind(pool, X, weight, threads, *labels):
+    return StandIn(pool, X, *labels, weight, threads=threads)

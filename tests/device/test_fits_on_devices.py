@@ -23,7 +23,7 @@ from laconic import (
 from laconic.device import check, place
 from laconic.losses import BinaryLoss, ExponentialLoss, LogLoss, sigmoid
 from laconic.numeric.namespaces import namespace
-from laconic.pools import Columns, Mixed, Patches, Products, Stumps
+from laconic.pools import Columns, Hinges, Mixed, Patches, Products, Stumps
 from problems import random_problem, saving_always
 
 pytestmark = pytest.mark.usefixtures("pools_there")
@@ -33,6 +33,9 @@ SHARES = {
     "products": {"pool": "products"},
     "stumps": {"pool": Stumps(6)},
     "stumps of every value": {"pool": Stumps(None)},
+    "hinges": {"pool": Hinges(20)},
+    "short hinges": {"pool": Hinges(20, 5, n_inputs=2, scale="max"), "max_operations": 30},
+    "hinges by steps": {"pool": Hinges(10, scale="std"), "rule": "step", "max_atoms": 2},
     "projection": {"rule": "projection"},
     "step": {"rule": "step", "max_atoms": 2},
     "column": {"rule": "column", "max_atoms": 2},
@@ -57,6 +60,7 @@ QBOOSTS = {
     "logistic": {"loss": "logistic"},
     "squared hinge": {"loss": "squared_hinge"},
     "columns": {"pool": "columns", "loss": "log"},
+    "hinges": {"pool": Hinges(10), "loss": "log"},
     "exact": {"search": "exact", "price": 1e-2, "max_rounds": 5},
 }
 
@@ -241,7 +245,7 @@ class Own:
 
 
 @pytest.mark.parametrize("pool", [
-    "rules", "pieces", "bumps", "hinges", ["columns", "stumps"], Own(),
+    "rules", "pieces", "bumps", ["columns", "stumps"], Own(),
     Mixed([Columns(), Products()]),
 ])  # fmt: skip
 @pytest.mark.usefixtures("there")

@@ -98,7 +98,16 @@ def test_images_that_are_not_finite_have_no_values(device):
     assert np.isnan(found[3]).all()
 
 
+def test_hinges_do_not_see_gaps_that_they_do_not_read(device):
+    X, hinges = rows(np.float64), PRIMITIVES["hinge"]
+    X[3, 5], X[4, 2], X[5, 1] = np.nan, np.inf, -np.inf
+    found = reading.columns(Listed(hinges), torch.from_numpy(X).to(device)).cpu().numpy()
+    np.testing.assert_allclose(found, hinges.columns(X), atol=1e-12)
+    assert np.isnan(found[3]).tolist() == [False, True]
+
+
 BAD = {
+    "hinge": (PRIMITIVES["hinge"], np.outer([1, 1.7e308], np.where(np.arange(20) == 5, -1, 1))),
     "overflow": (Multiply([0], [1]), np.full((3, 20), 1e200)),
     "gaps": (Gather([4]), rows(np.float64, missing=True)),
     "scores": (Gather([0]), np.full((3, 20), 1e308)),
@@ -124,6 +133,7 @@ MODELS = {
     "columns": ShareBoostClassifier(3),
     "stumps": ShareBoostClassifier(3, pool="stumps", loss="log", class_weight="balanced"),
     "rules": ShareBoostClassifier(2, pool="rules"),
+    "hinges": ShareBoostClassifier(3, pool="hinges"),
     "pieces": ShareBoostClassifier(2, pool=Pieces(3, 2)),
     "mixed": ShareBoostClassifier(4, pool=["columns", "stumps", "products"]),
     "boosted": TotalQBoostClassifier(5, loss="log"),

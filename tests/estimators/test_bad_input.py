@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from laconic import Predictor, ShareBoostClassifier
+from laconic import ErrorClumpingClassifier, Predictor, ShareBoostClassifier
 from laconic.files.store import digest, write_archive
 from laconic.model.atoms import Column, Stump
 from laconic.pools import Columns, Stumps
@@ -157,6 +157,17 @@ def test_impossible_weights_are_refused(X, y):
                 fit(X, y, sample_weight=weight, **settings)
     with pytest.raises(ValueError, match=r"sample_weight.*149"):
         fit(X, y, sample_weight=np.ones(149))
+
+
+@pytest.mark.parametrize("make", [ShareBoostClassifier, ErrorClumpingClassifier])
+def test_names_for_labels_and_weights_say_where_they_serve(X, y, make):
+    for name, remedy in (("label", "give the column itself"), ("y.npy", "give np.load(file)")):
+        with pytest.raises(ValueError, match=rf"y='{name}' does not .*{re.escape(remedy)}"):
+            make().fit(X, name)
+        with pytest.raises(ValueError, match=rf"sample_weight='{name}' .*{re.escape(remedy)}"):
+            make().fit(X, y, sample_weight=name)
+        with pytest.raises(ValueError, match=rf"y='{name}' does not .*{re.escape(remedy)}"):
+            make().fit(X, y).score(X, name)
 
 
 def test_all_weights_zero_are_refused(X, y):

@@ -39,8 +39,12 @@ CHOSEN = {
 @pytest.fixture(scope="module")
 def cluster():
     distributed = pytest.importorskip("distributed")
+    dask = pytest.importorskip("dask")
     settings = {"threads_per_worker": 1, "dashboard_address": ":0", "set_as_default": False}
-    with distributed.Client(processes=False, n_workers=2, **settings) as client:
+    with (
+        dask.config.set(scheduler=None),  # Dask may leave it set to a client that is closed
+        distributed.Client(processes=False, n_workers=2, **settings) as client,
+    ):
         yield client
 
 
@@ -110,6 +114,24 @@ def test_folds_leave_no_warnings_and_no_filters(name, at_once):
         clone(CHOSEN[name]).fit(X * [1, 1, 1, 0, 1], Y)
     assert all("constant" in str(each.message) for each in told)
     assert list(warnings.filters) == before
+
+
+def test_tasks_that_are_not_needed_leave_no_warnings():
+    with (
+        joblib.parallel_config("threading", n_jobs=2),
+        warnings.catch_warnings(record=True) as told,
+    ):
+        warnings.simplefilter("always")
+        answers = independent(at_once_or_late, [(number,) for number in range(20)], ())
+        assert next(answers) == 0
+        time.sleep(0.2)  # some more are done by now
+        answers.close()
+    assert not told
+
+
+def at_once_or_late(n_jobs, number):
+    time.sleep(0.05 * number)
+    return number
 
 
 def interrupts(n_jobs, number):

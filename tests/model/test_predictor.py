@@ -136,6 +136,14 @@ def test_nested_lists_and_frames_are_rows_too(three_classes):
         assert np.array_equal(predictor.predict(rows), predictor.predict(X))
 
 
+def test_rows_that_are_elsewhere_are_refused(three_classes):
+    X, y = three_classes
+    predictor = ShareBoostClassifier(2).fit(X, y).predictor_
+    for ask in (predictor.scores, predictor.predict, predictor.predict_proba):
+        with pytest.raises(TypeError, match=r"X is the path of a file; give the rows, such as np"):
+            ask("rows/*.parquet")
+
+
 @pytest.mark.parametrize("shape", [(5, 7), (5, 9), (8,), (2, 5, 8), (5, 0)])
 def test_rows_of_another_width_are_refused(three_classes, shape):
     X, y = three_classes

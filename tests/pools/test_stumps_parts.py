@@ -7,6 +7,7 @@ from scipy import sparse
 from laconic import ShareBoostClassifier
 from laconic.numeric.threads import Threads
 from laconic.pools import Stumps, bind_parts, quantiles
+from laconic.pools.parts import Place
 from laconic.pools.stump_limits import StumpLimits
 from laconic.rows.limits import Limits
 
@@ -62,6 +63,12 @@ def test_atoms_and_sums_are_those_of_one_part(seed):
             for first, block in part.gradients(rows):
                 sums[first : first + len(block)] += block
         np.testing.assert_allclose(sums, columns.T @ residual, atol=1e-12)
+
+
+def test_a_survey_is_short_in_a_log():
+    X, weight, _ = random_table(np.random.default_rng(0))
+    survey = Stumps().survey(X, weight, Place(0, len(X)), Threads(1))
+    assert len(repr(survey)) < 60 * X.shape[1]
 
 
 @pytest.mark.parametrize("form", ["csr", "csc"])

@@ -47,7 +47,7 @@ class FarTraining(TrainingInMemory):
 
     def rows(self, asked):
         pool, signs, loss, n_outputs, threads, intercept, limits = asked
-        bounds = bind_parts(pool, limits.parts(self.X, self.weight), threads)
+        bounds = bind_parts(pool, limits.parts(self.X, self.codes, self.weight), threads)
         bounds = [as_signs(bound) if signs else bound for bound in bounds]
         parts = zip(bounds, limits.parts(self.codes, self.weight), strict=True)
         shards, first = [], 0

@@ -6,6 +6,7 @@ from sklearn.base import clone
 
 from laconic import ShareBoostClassifier
 from laconic.losses import BINARY_LOSSES, LOSSES
+from laconic.rows.chances import rows_below
 from laconic.rows.limits import Limits
 from laconic.rows.sampled_hessian import SampledHessian
 from problems import random_problem, saving_always
@@ -41,6 +42,37 @@ def test_other_cuts_give_the_same_estimate(cuts):
             shard.evaluate(W)
         found.append(SampledHessian(own, 300)())
     np.testing.assert_allclose(found[1], found[0], rtol=1e-9, atol=1e-14)
+
+
+@pytest.mark.parametrize("margin", [0.5, 2.0])
+def test_rows_without_curvature_are_no_obstacle(margin):
+    """The rows that are looked at first are certain, so that they have no curvature."""
+    n_rows = 5000
+    y = np.arange(n_rows) % 2
+    X = np.zeros((n_rows, 3))
+    X[:, 0] = np.where(y, margin, -margin)
+    X[rows_below(10 / n_rows, n_rows, 0)] *= 8.0
+    own, _ = shards(X, y, np.full(n_rows, 1 / n_rows), "squared_hinge", (1000,))
+    for shard in own:
+        shard.evaluate(np.array([[0.1], [1.0], [0.0], [0.0]]))
+    whole = sum(shard.whole_hessian()[0] for shard in own)
+    assert whole.any() == (margin < 1)
+    estimate = SampledHessian(own, 300)
+    for _ in range(2):
+        np.testing.assert_allclose(estimate(), whole, rtol=0.2, atol=0.1 * whole.max())
+
+
+@pytest.mark.parametrize("certain", [0.0, 0.99])
+def test_the_first_estimate_takes_as_many_rows_as_the_next_ones(certain):
+    X, y, weight = problem("log", 20_000)
+    X[: int(certain * 20_000)] *= 1e3
+    own, k = shards(X, y, weight, "log", (5000,))
+    W = np.random.default_rng(1).standard_normal((4, k))
+    for shard in own:
+        shard.evaluate(W)
+    whole = sum(shard.whole_hessian()[0] for shard in own)
+    near = np.linalg.norm(SampledHessian(own, 1000)() - whole) / np.linalg.norm(whole)
+    assert near < 0.2
 
 
 @pytest.mark.parametrize(

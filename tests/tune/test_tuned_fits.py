@@ -267,12 +267,6 @@ def refuse(*given):
     raise AssertionError("the path was grown")
 
 
-def test_rows_elsewhere_are_refused_before_the_path_is_grown(digits, tmp_path):
-    np.save(tmp_path / "X.npy", digits[0])
-    with pytest.raises(TypeError, match="one memory or on a GPU"):
-        booster(callbacks=[refuse]).fit(str(tmp_path / "X.npy"), digits[1])
-
-
 def test_rows_that_cannot_judge_are_refused_before_the_path_is_grown(digits):
     X, y = digits[0][:40], np.arange(40) % 2
     y[3] = 7  # in the half that is held out

@@ -7,11 +7,9 @@ The next question brings the new shard to the state of the others (`laconic.rows
 
 from __future__ import annotations
 
-import asyncio
 import pickle
 import warnings
 from collections.abc import Iterator, Sequence
-from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from time import monotonic
 from typing import Any
@@ -20,11 +18,9 @@ from uuid import uuid4
 import cloudpickle
 import numpy as np
 from distributed import Client, Future, rejoin, secede, wait
-from distributed.comm import CommClosedError
-from distributed.scheduler import KilledWorker
 from distributed.worker import thread_state
 
-from laconic.beyond.collections import GONE, not_computed
+from laconic.beyond.cluster_errors import clear_errors, named_errors
 from laconic.beyond.in_parts import Pattern, shard_of
 from laconic.beyond.moved import Moved, in_own_memory
 from laconic.data.doubts import stacklevel_of_user
@@ -87,7 +83,7 @@ class OnCluster:
         """Return the answers of all parts."""
         with steps(question, self.n_parts) as step:
             futures = self._map(question, shared, each, _answered)
-            with _named_errors(self.futures, self._names):
+            with named_errors(self.futures, self._names):
                 return gathered(self.client, futures, step)
 
     def become(
@@ -269,53 +265,3 @@ def _keeper(
 
 def _shares(keeper: Keeper, threads: Threads) -> np.ndarray:
     return keeper.class_shares()
-
-
-# -- errors ----------------------------------------------------------------------------------------
-
-
-class Restarted(RuntimeError):
-    """The scheduler forgot all tasks."""
-
-
-@contextmanager
-def clear_errors(futures: Sequence[Future] = ()) -> Iterator[None]:
-    """Say what to do about errors of the cluster. Errors of the tasks stay as they are."""
-    try:
-        yield
-    except KilledWorker as error:
-        raise RuntimeError(
-            f"the cluster gave up a task, because the workers that ran it died ({error}); they "
-            "probably ran out of memory: use smaller partitions, or workers with more memory"
-        ) from error
-    except (CommClosedError, CancelledError, asyncio.CancelledError, OSError) as error:
-        if any(future.status == "error" for future in futures):
-            raise
-        if "lost dependencies" in str(error) or "scheduler-restart" in str(error):
-            raise Restarted(
-                "the cluster was restarted, and what its workers held is gone; fit again: a fit "
-                "with a checkpoint goes on where it was. While a fit runs, restart single workers "
-                "with client.restart_workers(...)"
-            ) from error
-        raise ConnectionError(
-            "the connection to the Dask scheduler was lost "
-            f"({type(error).__name__}: {error}); start the cluster again and fit again: a fit with "
-            "a checkpoint goes on where it was"
-        ) from error
-
-
-@contextmanager
-def _named_errors(parts: Sequence[Future], names: Sequence[str]) -> Iterator[None]:
-    """Say which of the user's own partitions cannot be computed."""
-    try:
-        yield
-    except Restarted as error:
-        if not names:
-            raise
-        raise RuntimeError(f"X, y or sample_weight cannot be computed: {GONE}") from error
-    except Exception as error:
-        known = zip(parts, names, strict=False)  # without names if we made the parts
-        failed = [name for future, name in known if future.status == "error"]
-        if not failed:
-            raise
-        raise not_computed(failed[0], error) from error

@@ -30,6 +30,7 @@ def dask_parts(X: Any, y: Any, sample_weight: Any) -> GivenParts:
     computed in this process when it is needed. Both give the same bits. Labels and weights may be
     names of columns of a data frame.
     """
+    check_rows(X)
     tasks = _tasks(*_by_name(X, y, sample_weight))
     names = [f"part {number} of X" for number in range(len(tasks))]
     client = _client()
@@ -41,7 +42,8 @@ def dask_parts(X: Any, y: Any, sample_weight: Any) -> GivenParts:
             "the Dask client is asynchronous, and fit and score wait for its answers; call them in "
             "a thread of their own, or make a client without asynchronous=True"
         )
-    from laconic.beyond.cluster import OnCluster, clear_errors, joined_far
+    from laconic.beyond.cluster import OnCluster, joined_far
+    from laconic.beyond.cluster_errors import clear_errors
 
     with clear_errors():
         futures = client.compute(tasks)
@@ -60,7 +62,7 @@ def _by_name(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
             raise TypeError(f"{what}={name!r} names a column, but X is no data frame")
         if name not in columns:
             raise ValueError(not_a_column(what, name, "X", columns))
-    if y == sample_weight:
+    if len(set(names.values())) < len(names):
         raise ValueError(f"column {y!r} cannot be both y and sample_weight")
     values = {what: X[name] for what, name in names.items()}
     rest = X.drop(columns=list(names.values()))
@@ -156,9 +158,10 @@ def _cut(values: Any, X: Any, n_parts: int, name: str) -> Sequence[Any]:
     sizes: Any = X.chunks[0] if is_array(X) else None
     if not is_dask(values):
         if sizes is None or np.isnan(sizes).any():
+            remedy = "" if sizes is None else ", or call X.compute_chunk_sizes() first"
             raise TypeError(
-                f"{name} must be a Dask collection with the partitions of X, such as a column of "
-                f"the same frame; it is a {type(values).__name__}"
+                f"{name} is no Dask collection, and Dask does not know how long each part of X is; "
+                f"give {name} the partitions of X, as a column of the same frame has{remedy}"
             )
         whole = np.asarray(values)
         if name == "sample_weight" and whole.ndim == 0:  # one weight for all rows

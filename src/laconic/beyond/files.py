@@ -68,6 +68,8 @@ def may_be_files(text: str) -> bool:
 
 
 def _files(path: str) -> list[Path]:
+    if not path:
+        raise FileNotFoundError('an empty text names no file; give "." for the current folder')
     given = Path(path)
     if given.is_dir():
         found = sorted(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from laconic.beyond.files import KnownFile
 from laconic.data.fingerprint import fingerprint
 from laconic.losses import Loss
 from laconic.numeric.parts import Here, Parts
@@ -39,15 +40,17 @@ class TrainingInParts:
     parts : Parts
         Each part is a `laconic.beyond.check.CheckedPart`.
     join : Join
+    files : sequence, optional
+        Files that must not change while the rows are in use.
     """
 
-    def __init__(self, parts: Parts, join: Join) -> None:
-        self._parts, self._join = parts, join
+    def __init__(self, parts: Parts, join: Join, files: Sequence[KnownFile] = ()) -> None:
+        self.parts, self.join, self._files = parts, join, files
 
     def rows(self, asked: RowsAsked) -> Rows:
         """Bind a pool to the parts, and return their shards. This can be done once."""
-        given = self._parts
-        del self._parts  # a pool that keeps only codes needs the parts no more
+        given = self.parts
+        del self.parts  # a pool that keeps only codes needs the parts no more
         given.threads = asked.threads
         bound = BoundInPlace(asked.pool, given)
         del given
@@ -56,12 +59,17 @@ class TrainingInParts:
         def pattern() -> BoundPool:
             return as_signs(bound.pattern()) if asked.signs else bound.pattern()
 
-        shard = self._join(parts, pattern, asked.loss, asked.n_outputs, asked.limits)
+        shard = self.join(parts, pattern, asked.loss, asked.n_outputs, asked.limits)
         return Rows(shard, asked.intercept, asked.threads)
+
+    def check_files(self, *_: Any) -> None:
+        """Refuse files that were changed since the fit began. It may be called after rounds."""
+        for file in self._files:
+            file.check_in_place()
 
     def fingerprint(self, settings: dict[str, Any]) -> str:
         """Return a digest of the settings and of the rows, their labels and weights."""
-        digests = self._parts.ask(_digest)
+        digests = self.parts.ask(_digest)
         return hashlib.sha256(" ".join([*digests, _digest_of(settings)]).encode()).hexdigest()
 
 

@@ -20,6 +20,9 @@ from laconic.data.kinds import Facts, kinds_of, part_facts
 from laconic.data.labels import check_labels, check_mask, with_plain_type
 from laconic.numeric.threads import Threads
 
+# What messages call labels of each kind of type.
+_KINDS = dict.fromkeys("biuf", "numbers") | dict.fromkeys("UST", "text") | {"M": "dates"}
+
 
 class Look(NamedTuple):
     """What one part of the rows says of itself."""
@@ -82,6 +85,7 @@ def look(part: Any, threads: Threads, name: str) -> Look:
             check_classification_targets(y[counted])
         if frame:
             check_names(X)
+        facts = part_facts(X, weight)
     classes, codes = np.unique(y[counted], return_inverse=True)
     power = int(np.frexp(weight.max(initial=0.0))[1])
     return Look(
@@ -90,7 +94,7 @@ def look(part: Any, threads: Threads, name: str) -> Look:
         X.shape[1] if len(X.shape) > 1 else 0,
         column_names(X) if frame else None,
         is_single(X) if frame else getattr(X, "dtype", None) == np.float32,
-        part_facts(X, weight),
+        facts,
         classes,
         np.bincount(codes, np.ldexp(weight[counted], -power), minlength=len(classes)),
         power,
@@ -211,11 +215,13 @@ def _check_same(known: Sequence[Look]) -> None:
 def _classes(known: Sequence[Look], power: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the classes of all parts, and the sums of their weights divided by a power of two."""
     labels = np.concatenate([own.classes for own in known])
-    kinds = {own.classes.dtype.kind for own in known}
-    if len(kinds) > 1 and not kinds <= set("biuf"):
+    parts: dict[str, str] = {}  # the first part that has labels of each kind
+    for own in known:
+        parts.setdefault(_KINDS.get(own.classes.dtype.kind, "objects"), own.name)
+    if len(parts) > 1:
+        (one, first), (two, second), *_ = sorted(parts.items())
         raise ValueError(
-            "y holds numbers in some parts of the rows and text in others; make all labels text, "
-            "or all numbers"
+            f"y holds {one} in {first} and {two} in {second}; make all labels text, or all numbers"
         )
     classes, codes = np.unique(labels, return_inverse=True)
     weights = np.concatenate([np.ldexp(own.class_weights, own.power - power) for own in known])

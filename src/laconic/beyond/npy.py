@@ -12,7 +12,7 @@ import numpy as np
 from laconic.beyond.files import KnownFile, files_of, may_be_files
 from laconic.beyond.maps import Reader, reader_of
 from laconic.beyond.read_again import ReadAgain
-from laconic.data.elsewhere import CHUNK, is_path
+from laconic.data.elsewhere import CHUNK, are_files
 from laconic.numeric.threads import row_blocks
 
 
@@ -49,11 +49,13 @@ def _opened(path: Path) -> np.ndarray:
 
 def _columns(values: Any, sizes: Sequence[int], names: Sequence[str], what: str) -> list[Reader]:
     """Return what reads the labels or weights of every array."""
+    if values is None:
+        raise ValueError(f"{what} is None; give an array for all rows, or .npy files")
     if isinstance(values, str) and not may_be_files(values):
         raise ValueError(
             f"with rows in .npy files, {what} must be an array or files; {values!r} is neither"
         )
-    if is_path(values):
+    if are_files(values):
         columns = [KnownFile.of(path) for path in files_of(values)]
         if len(columns) != len(sizes):
             raise ValueError(

@@ -109,6 +109,7 @@ class ReadAgain:
         Parts that are memory maps of the user's files stay so. These files are returned too.
         """
         parts = self.become(_on_disk)
+        parts.lengths = self.lengths
         mapped = {file_of_map(part[0]) for part in parts.items}
         return parts, [file for file in self._files if file.path.resolve() in mapped]
 

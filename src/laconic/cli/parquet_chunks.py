@@ -28,7 +28,7 @@ def several_files(file: str) -> list[Path] | None:
     from laconic.beyond.files import files_of
 
     paths = files_of(file)
-    if paths[0].suffix == ".npy":
+    if paths[0].suffix.lower() == ".npy":
         raise UserError(f"{paths[0]} has no named columns. Give Parquet files.")
     return paths
 

@@ -98,8 +98,8 @@ class CompactClassifier(LaconicClassifier):
     refine : bool, default=False
         Improve every path with swap moves, which takes longer.
     tune : bool or Tuning, default=True
-        Also tune atoms: in the end, the two best pools of hinges and patches are fitted again, and
-        a few sizes of each are tuned; see `laconic.ShareBoostClassifier`. A `laconic.tune.Tuning`
+        Also tune atoms: in the end, the two best pools that can be tuned are fitted again, and a
+        few sizes of each are tuned; see `laconic.ShareBoostClassifier`. A `laconic.tune.Tuning`
         has settings of your own, such as other sizes. With fewer than 200 rows, nothing is tuned.
     cv : int or splitter, default=3
         Folds. A number means stratified folds of shuffled rows.

@@ -57,12 +57,12 @@ def tuned_settings(
 def _tuning(pool: Any, sizes: list[int], asked: bool | Tuning) -> Tuning:
     """Return the settings of tuning: those that were asked for, or those of the pool."""
     if isinstance(asked, Tuning):
-        given = asked.sizes
-        kept = sizes if given is None or isinstance(given, str) else given
+        own = asked.sizes
+        kept = sizes if own is None or isinstance(own, str) else own
         within = [n for n in sorted(set(kept)) if n <= max(sizes, default=0)]
         return replace(asked, sizes=within or None)
-    own = {"rate": RATE_OF_HINGES} if isinstance(pool, Hinges) else {}
-    return Tuning(sizes=sizes or None, **own)
+    given = Tuning(sizes=sizes or None)
+    return replace(given, rate=RATE_OF_HINGES) if isinstance(pool, Hinges) else given
 
 
 def sizes_to_tune(models: Sequence[Tried]) -> list[int]:

@@ -126,8 +126,10 @@ def _type_of_narwhals(kind: Any) -> np.dtype:
 
 
 def check_names(X: Any) -> None:
-    """Refuse a frame in which two columns have the same name."""
+    """Refuse a frame without columns, or in which two columns have the same name."""
     names = column_names(X)
+    if not names:
+        raise ValueError("X has no columns; give at least one feature")
     if len(set(names)) < len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise ValueError(f"X has {names.count(twice)} columns {twice!r}; give each its own name")

@@ -37,14 +37,20 @@ def is_on_device(X: Any) -> bool:
 
 
 def is_path(X: Any) -> bool:
-    """Return whether an object is the path of files with rows, or a list of such paths."""
+    """Return whether rows are the path of files, of a folder or a pattern, or a list of paths.
+
+    A list of labels may also be a list of texts; see `are_files`.
+    """
     if isinstance(X, list | tuple):
-        return len(X) > 0 and all(_names_a_file(item) for item in X)
+        return len(X) > 0 and all(isinstance(item, str | PathLike) for item in X)
     return isinstance(X, str | PathLike)
 
 
-def _names_a_file(item: Any) -> bool:
-    return isinstance(item, PathLike) or (isinstance(item, str) and item.endswith(ENDINGS))
+def are_files(values: Any) -> bool:
+    """Return whether labels or weights are the path of files. In a list, each has its ending."""
+    listed = values if isinstance(values, list | tuple) else ()
+    named = (isinstance(item, PathLike) or item.endswith(ENDINGS) for item in listed)
+    return is_path(values) and all(named)
 
 
 def has_parts(X: Any) -> bool:

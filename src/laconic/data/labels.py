@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
 from laconic.data.doubts import warn_of_amounts
+from laconic.data.elsewhere import ENDINGS
 from laconic.data.frames import is_missing
 from laconic.numeric.magnitudes import ENLARGE, check_squares, largest_value
 from laconic.numeric.namespaces import to_host
@@ -27,6 +29,7 @@ def kept_rows(
     whole = np.asarray(y).dtype.kind in "biu" and np.ndim(y) == 1
     if not whole:
         check_classification_targets(y)
+    check_no_name(sample_weight, "sample_weight")
     sample_weight = to_host(sample_weight)
     check_mask(sample_weight, "sample_weight")
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -149,6 +152,20 @@ def refuse_absent(absent: int, n_rows: int) -> None:
     """Refuse labels of which some are missing."""
     if absent:
         raise ValueError(f"y has no label in {absent} of {n_rows} rows; leave those rows out")
+
+
+def check_no_name(values: Any, name: str) -> None:
+    """Refuse the name of a column or a file for labels or weights of rows in memory."""
+    if not isinstance(values, str | PathLike):
+        return
+    if str(values).endswith(ENDINGS):
+        do = "files serve only with rows in files or in a large memory map; give np.load(file)"
+    else:
+        do = (
+            "names of columns serve only with Parquet files and Dask data frames; give the column "
+            "itself, and leave it out of X"
+        )
+    raise ValueError(f"{name}={str(values)!r} does not hold a value for each row; {do}")
 
 
 def check_labels(y: Any) -> None:

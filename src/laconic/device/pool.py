@@ -25,13 +25,15 @@ DEVICE_POOLS = {
     "Products": "laconic.device.products:bind",
     "Stumps": "laconic.device.stumps:bind",
     "Patches": "laconic.device.patches:bind",
+    "Hinges": "laconic.device.hinges:bind",
 }
 """Functions that bind a pool to rows on a device, by the name of the pool's class.
 
 They are called as ``bind(pool, X, weight, threads)`` and return a `DevicePool`. X (n_rows, d) is a
 tensor in float32 or float64, finite or NaN if the pool allows missing values. The weights (n_rows,)
 are a tensor in float64 on the same device. They are positive and sum to one. A function may keep X
-or copy what it needs, for example codes.
+or copy what it needs, for example codes. A pool with ``uses_labels = True`` gets one more argument:
+the class codes of the rows, a tensor on the same device, or None.
 """
 
 
@@ -59,12 +61,18 @@ class DevicePool(Protocol):
         """Return the scaled training columns of some atoms, (total width, n_rows), in `dtype`."""
 
 
-def device_pool(pool: Pool, X: Tensor, weight: Tensor, threads: Threads) -> DevicePool:
-    """Return a pool bound to rows on a device; see `DEVICE_POOLS`."""
+def device_pool(
+    pool: Pool, X: Tensor, weight: Tensor, threads: Threads, codes: Tensor | None = None
+) -> DevicePool:
+    """Return a pool bound to rows on a device; see `DEVICE_POOLS`.
+
+    ``codes`` are the class codes of the rows, for pools that learn their atoms from labels.
+    """
     from laconic.device.precision import full_precision  # it imports torch
 
+    labels = (codes,) if getattr(pool, "uses_labels", False) else ()
     with full_precision():
-        bound: DevicePool = find(DEVICE_POOLS[named(pool)])(pool, X, weight, threads)
+        bound: DevicePool = find(DEVICE_POOLS[named(pool)])(pool, X, weight, threads, *labels)
     return bound
 
 
@@ -79,8 +87,8 @@ def named(pool: Pool, given: Any = None) -> str:
             "a list of pools" if isinstance(pool, Mixed) else f"the pool {_in_words(pool, given)}"
         )
         raise TypeError(
-            f'{kind} does not run on a device; use "columns", "products", "stumps" or '
-            "laconic.pools.Patches(...), or leave device out and give rows in the memory of the "
+            f'{kind} does not run on a device; use "columns", "products", "stumps", "hinges" '
+            "or laconic.pools.Patches(...), or leave device out and give rows in the memory of the "
             "processor"
         )
     return name

@@ -14,11 +14,13 @@ import torch
 from torch import Tensor
 
 from laconic.device.precision import full_precision
+from laconic.device.surveys import blocks_of_rows
 from laconic.device.tensors import can_hold
 from laconic.device.windows import window_maxima
 from laconic.model.arrange import Arrange
 from laconic.model.conditions import EQUAL, MISSING
 from laconic.model.feature_maps import GAPS, FeatureMap
+from laconic.model.hinges import Hinge
 from laconic.model.lowering import Primitive, primitives_of, width_of
 from laconic.model.primitives import Compare, Filled, Gather, Multiply
 from laconic.model.windows import WindowMaximum
@@ -81,6 +83,10 @@ def _read(primitive: Primitive, X: Tensor) -> Tensor:
     own = READINGS.get(type(primitive))
     if own is not None:
         return own(primitive, X)
+    return _on_host(primitive, X)
+
+
+def _on_host(primitive: Primitive, X: Tensor) -> Tensor:
     return torch.from_numpy(primitive.columns(to_host(X))).to(X.device)
 
 
@@ -117,6 +123,19 @@ def _multiply(p: Any, X: Tensor) -> Tensor:
     return torch.where(lost, wide, product.double())
 
 
+def _hinge(p: Any, X: Tensor) -> Tensor:
+    out = X.new_empty((len(X), p.n_columns), dtype=torch.float64)
+    reads, which, knot = (_there(part, X) for part in (p.reads(), p.which, p.knot))
+    directions = _there(p.directions.toarray(), X)
+    for s in blocks_of_rows(X):
+        along = X[s][:, reads].double() @ directions.T
+        torch.clamp(along[:, which] - knot, min=0.0, out=out[s])
+    if bool(torch.isfinite(out).all()):
+        return out
+    # A dense product spreads gaps to hinges that do not read them, and does not say what overflows.
+    return _on_host(p, X)
+
+
 def _arrange(p: Any, X: Tensor) -> Tensor:
     return _columns(p.primitives, X)[:, _there(p.order, X)]
 
@@ -126,6 +145,7 @@ READINGS: dict[type[Primitive], Callable[[Any, Tensor], Tensor]] = {
     Filled: _filled,
     Compare: _compare,
     Multiply: _multiply,
+    Hinge: _hinge,
     Arrange: _arrange,
     WindowMaximum: window_maxima,
 }

@@ -26,10 +26,15 @@ def first_row(X: Tensor) -> np.ndarray:
     return row
 
 
+def peaks_of_columns(X: Tensor) -> Tensor:
+    """Return the largest absolute value of every column, in float64."""
+    return torch.maximum(X.amax(dim=0), -X.amin(dim=0)).double()
+
+
 def sizes_of_columns(pool: ScaledPool, X: Tensor, weight: Tensor) -> ColumnsSurvey:
     """Return the sizes of all columns, as ``pool.sizes`` does for rows on the host."""
     survey = pool.sizes(first_row(X), np.ones(1))
-    peak = torch.maximum(X.amax(dim=0), -X.amin(dim=0)).double()
+    peak = peaks_of_columns(X)
     survey = survey._replace(peak=peak.cpu().numpy())
     if survey.deviation is None:
         return survey

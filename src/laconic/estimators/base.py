@@ -13,9 +13,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from laconic.data.doubts import stacklevel_of_user
-from laconic.data.elsewhere import in_words, is_dask, is_elsewhere, is_on_device
+from laconic.data.elsewhere import in_words, is_dask, is_elsewhere, is_large_map, is_on_device
 from laconic.data.frames import Categories, Units
-from laconic.data.labels import check_labels, check_mask, with_plain_type
+from laconic.data.labels import check_labels, check_mask, check_no_name, with_plain_type
 from laconic.data.validation import validated
 from laconic.estimators.lazily import lazily
 from laconic.files.journal import EVERY
@@ -45,6 +45,8 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
     """Seconds between two records of a checkpoint."""
     _fitted = "predictor_"
     """The attribute that only a fitted estimator has."""
+    _takes_large_maps = True
+    """Whether a memory map of very many rows can be learned from."""
 
     # -- settings and input --------------------------------------------------------------------
 
@@ -84,7 +86,13 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
 
             return new_rows(self, X)
         X = to_host(X)
+        if reset and is_large_map(X) and not self._takes_large_maps:
+            raise TypeError(
+                f"{self._in_one_memory('a memory map of ' + format(len(X), ',') + ' rows')}. If "
+                "they fit into memory many times over, give np.array(X)"
+            )
         if reset:
+            check_no_name(y, "y")
             y = with_plain_type(to_host(y))
             check_mask(y, "y")
             check_labels(y)
@@ -94,10 +102,7 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
     def _refused(self, X: Any, fits: bool) -> str:
         """Say why rows that are elsewhere are refused, and what to do."""
         if fits:
-            return (
-                f"{type(self).__name__} learns from rows in one memory, and X is {in_words(X)}; "
-                "fit it on a sample of the rows: the fitted model predicts all of them"
-            )
+            return self._in_one_memory(in_words(X))
         if is_dask(X):
             remedy = "apply it to each partition, with X.map_blocks or X.map_partitions"
         else:
@@ -106,6 +111,12 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
                 "dask.dataframe.read_parquet(path) without the column of labels"
             )
         return f"X is {in_words(X)}; {remedy}"
+
+    def _in_one_memory(self, given: str) -> str:
+        return (
+            f"{type(self).__name__} learns from rows in one memory, and X is {given}; fit it on a "
+            "sample of the rows: the fitted model predicts all of them"
+        )
 
     def _input(self) -> dict[str, Any]:
         """Return the options of the check that say what kinds of input are accepted."""
@@ -193,6 +204,9 @@ class LaconicClassifier(ClassifierMixin, BaseEstimator):
 
             check_is_fitted(self, self._fitted)
             return score(self, X, y, sample_weight)
+        if not is_elsewhere(X):
+            check_no_name(y, "y")
+            check_no_name(sample_weight, "sample_weight")
         true = self._as_predicted(to_host(y))
         if is_tensor(X) or is_on_device(X):
             from sklearn.metrics import accuracy_score

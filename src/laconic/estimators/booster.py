@@ -38,7 +38,6 @@ from laconic.estimators.sizes import cross_validate_sizes, one_standard_error
 from laconic.estimators.terms import check_base_terms, check_repeatable, resolve_atoms
 from laconic.estimators.training import Training, TrainingInMemory
 from laconic.estimators.tuning import (
-    Judged,
     asked_sizes,
     asked_tuning,
     given_to_tuner,
@@ -204,7 +203,7 @@ class BoostedClassifier(PathClassifier):
                 state = loop.begin()
                 if saver is not None:
                     state = saver.resume(rows.pool, rows.n_outputs, loop.settle)
-                    loop.hooks.insert(0, saver)
+                    loop.hooks.insert(len(ready.hooks), saver)  # a round may be refused first
                 self._run(loop, state)
                 tuned = self._tuned(ready, judged, loop, state, threads)
         if rows.exchanges is not None:
@@ -364,7 +363,7 @@ class BoostedClassifier(PathClassifier):
     # -- what is kept --------------------------------------------------------------------------
 
     def _tuned(
-        self, ready: Ready, judged: Judged | None, loop: Loop, state: State, threads: Threads
+        self, ready: Ready, judged: Any, loop: Loop, state: State, threads: Threads
     ) -> dict[int, PathEntry]:
         """Return the accepted tuned entries by size. After Ctrl-C, those that were finished."""
         tuning, found = asked_tuning(self), dict[int, PathEntry]()

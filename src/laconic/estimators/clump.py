@@ -183,6 +183,8 @@ class ErrorClumpingClassifier(LaconicClassifier):
     (array(['0-4', '0-4'], dtype='<U3'), True)
     """
 
+    _takes_large_maps = False
+
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "radius": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],

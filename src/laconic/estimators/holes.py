@@ -155,6 +155,8 @@ class HolePunchingClassifier(HolesModel):
     (0.87, 1.0, 2)
     """
 
+    _takes_large_maps = False
+
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012 (scikit-learn's convention)
         "estimator": [HasMethods(["fit"]), None],
         "max_holes": [Interval(Integral, 0, None, closed="left")],

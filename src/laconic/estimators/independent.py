@@ -58,7 +58,8 @@ def independent(
     parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator" if generates else "list")
     job = joblib.delayed(_job)
     with quiet_fits():
-        warnings.filterwarnings("ignore", message=r"\d+ tasks which")  # that were not needed
+        for done in ("which", "have been successfully executed"):  # that were not needed
+            warnings.filterwarnings("ignore", message=rf"\d+ tasks {done}")
         jobs = parallel(job(work, os.getpid(), *task, *shared) for task in tasks)
         with closing(jobs) if generates else nullcontext():
             for done in jobs:

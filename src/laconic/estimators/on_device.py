@@ -40,7 +40,7 @@ class TrainingOnDevice(NamedTuple):
         from laconic.device.signs import as_device_signs
 
         X, codes, weight = (moved(given, self.device) for given in self[:3])
-        bound = device_pool(asked.pool, X, weight, asked.threads)
+        bound = device_pool(asked.pool, X, weight, asked.threads, codes)
         bound = as_device_signs(bound) if asked.signs else bound
         shard = on_device(bound, asked.loss, codes, weight, asked.n_outputs, asked.limits)
         return Rows(shard, asked.intercept, asked.threads)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 from laconic.boost.loop import Hook
-from laconic.boost.stages import State
 from laconic.data.doubts import warn_of_amounts
 from laconic.data.elsewhere import in_words, is_elsewhere, is_large_map
 from laconic.data.validation import learn_features
+from laconic.estimators.tuning import asked_tuning
 from laconic.pools import Pool, make_pool
 from laconic.pools.parts import PoolOfParts, of_parts
 
@@ -75,15 +74,10 @@ def prepared(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Prepared:
     kept = [names[number] for number in told.kept]
     checked = parts.chosen(told.kept).seen_as(check, (known, how), kept)
     checked.lengths = told.lengths
-    hooks: tuple[Hook, ...] = ()
-    if isinstance(checked, ReadAgain) and not getattr(pool, "keeps_only_codes", False):
-        checked, mapped = checked.on_disk()
-        hooks = (partial(_check_files, mapped),)
-    training = TrainingInParts(checked, given.join)
+    files: Sequence[Any] = ()
+    read_again = asked_tuning(estimator) or not getattr(pool, "keeps_only_codes", False)
+    if isinstance(checked, ReadAgain) and read_again:
+        checked, files = checked.on_disk()
+    training = TrainingInParts(checked, given.join, files)
+    hooks = (training.check_files,) if files else ()
     return Prepared(training, pool, how.sum_as_given, told.first, hooks)
-
-
-def _check_files(files: Sequence[Any], state: State) -> None:
-    """Refuse files that were changed since the fit began. The rounds read them."""
-    for file in files:
-        file.check_in_place()

@@ -92,11 +92,12 @@ class ShareBoostClassifier(BoostedClassifier):
         lower. Models of different sizes need not nest, and may depend on ``max_atoms``.
     tune : bool or Tuning, default=False
         Re-optimise the parameters of the chosen atoms together with their weights once the path is
-        grown, for example the templates of patches. A tuned model is used if it has a lower loss on
-        held-out rows; without ``early_stopping``, the share ``validation_fraction`` of the rows is
-        held out for this. ``path_.chosen`` is the path without tuning. See
-        `laconic.tune.Tuning` for settings, and for which sizes are tuned. Only for ``"hinges"`` and
-        `laconic.pools.Patches`.
+        grown: the directions of hinges, the templates of patches, the centres and radii of soft
+        balls. A tuned model is used if it has a lower loss on held-out rows; without
+        ``early_stopping``, the share ``validation_fraction`` of the rows is held out for this.
+        ``path_.chosen`` is the path without tuning. See `laconic.tune.Tuning` for settings, and for
+        which sizes are tuned. Only for ``"hinges"``, ``"bumps"``, and `laconic.pools.Patches` and
+        ``Pieces(soft=True)``.
     groups : sequence, default=None
         A label for every feature, or lists of feature numbers. Features of a group are chosen
         together (section 2.1). Only for ``"columns"``, alone or in a list; see
@@ -163,9 +164,9 @@ class ShareBoostClassifier(BoostedClassifier):
         Where the fit runs. ``"cuda"`` moves the rows to a GPU once, and ``"cpu"`` runs the same
         loop on the processor, for tests. ``None`` stays where the rows are: tensors of torch and
         arrays of CuPy on a GPU are learned from there. Needs torch (``pip install ".[gpu]"``), and
-        a pool of columns, products, stumps or patches. The atoms are those of the processor up to
-        ties, and two fits on one device give the same bits. See `fit` for what goes in and comes
-        out.
+        a pool of columns, products, stumps, patches or hinges. The atoms are those of the processor
+        up to ties, and two fits on one device give the same bits. See `fit` for what goes in and
+        comes out.
     n_jobs : int, default=None
         Number of threads. ``None`` and -1 take every core. The result does not depend on it. The
         workers of a Dask cluster do not use it: each of their threads computes one partition.

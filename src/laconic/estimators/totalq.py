@@ -147,9 +147,9 @@ class TotalQBoostClassifier(PricedClassifier):
         Where the fit runs. ``"cuda"`` moves the rows to a GPU once, and ``"cpu"`` runs the same
         loop on the processor, for tests. ``None`` stays where the rows are: tensors of torch and
         arrays of CuPy on a GPU are learned from there. Needs torch (``pip install ".[gpu]"``), and
-        a pool of columns, products, stumps or patches. The atoms are those of the processor up to
-        ties, and two fits on one device give the same bits. See `fit` for what goes in and comes
-        out.
+        a pool of columns, products, stumps, patches or hinges. The atoms are those of the processor
+        up to ties, and two fits on one device give the same bits. See `fit` for what goes in and
+        comes out.
     n_jobs : int, default=None
         Number of threads. ``None`` and -1 take every core. The result does not depend on it. The
         workers of a Dask cluster do not use it: each of their threads computes one partition.

@@ -14,14 +14,17 @@ from laconic.boost.path import PathEntry
 from laconic.data.doubts import stacklevel_of_user
 from laconic.data.labels import held_out_rows
 from laconic.numeric.namespaces import to_host
+from laconic.numeric.parts import watched
 from laconic.pools import make_pool
 from laconic.tune.settings import Tuning
 
 if TYPE_CHECKING:
-    from laconic.tune.path import Tuner, TuningGiven
+    from laconic.beyond.to_tune import JudgedParts
+    from laconic.tune.path import Held, Tuner, TuningGiven
+    from laconic.tune.rows import RowsToTune
 
 
-# Settings that count what a patch takes more of when its place or its width changes.
+# Settings that count what an atom may take more of when its place or its width changes.
 COUNTED = ("costs", "max_features", "max_operations", "max_bytes")
 
 
@@ -37,9 +40,10 @@ def asked_tuning(estimator: Any) -> Tuning | None:
         raise TypeError(f"tune must be True, False or a laconic.tune.Tuning, not {tune!r}")
     pool = make_pool(estimator._pool_object(), estimator.scale, estimator.groups, [])
     if not getattr(pool, "tunable", False):
+        why = f"the atoms of {type(pool).__name__} have no parameters to tune"
         raise TypeError(
-            f"the atoms of {type(pool).__name__} have no parameters to tune; leave tune out, or "
-            'use pool="hinges" or laconic.pools.Patches'
+            f"{getattr(pool, 'not_tunable', why)}; leave tune out, or use "
+            'pool="hinges", pool="bumps", or Patches or Pieces(soft=True) of laconic.pools'
         )
     tuning = Tuning() if tune is True else tune
     _check_places(estimator, tuning)
@@ -51,7 +55,7 @@ def _check_places(estimator: Any, tuning: Tuning) -> None:
     counted = [name for name in COUNTED if getattr(estimator, name) is not None]
     if tuning.places and counted:
         raise ValueError(
-            f"with places=True, tuned patches may read more pixels and take more operations and "
+            f"with places=True, tuned atoms may read more inputs and take more operations and "
             f"bytes, and {counted[0]} counts them; leave places out, or set {counted[0]}=None"
         )
 
@@ -92,53 +96,55 @@ def tuned_path(
                 found[entry.size] = tuned
 
 
-class Judged(NamedTuple):
+class JudgedHere(NamedTuple):
     """Numbers of the rows to tune on, and of those that judge."""
 
     fitted: np.ndarray
     kept: np.ndarray
 
 
-def judged_rows(estimator: Any, ready: Any) -> Judged | None:
+def judged_rows(estimator: Any, ready: Any) -> JudgedHere | JudgedParts | None:
     """Hold rows out, or return None if the fit holds out some, or does not tune.
 
     It is called before the path is grown, so that rows that cannot be tuned are refused at once.
     """
-    if asked_tuning(estimator) is None:
+    tuning, training = asked_tuning(estimator), ready.training
+    if tuning is None or ready.held is not None:
         return None
-    training = ready.training
     if not hasattr(training, "X"):
-        raise TypeError(
-            "tune=True needs rows in one memory or on a GPU; fit on a sample of the rows, or leave "
-            "tune out"
-        )
-    if ready.held is not None:
-        return None
+        from laconic.beyond.to_tune import JudgedParts
+
+        _check_copies(tuning)
+        return JudgedParts(estimator, training)
     codes, weight = to_host(training.codes), to_host(training.weight)
     fitted, *_, kept = held_out_rows(estimator, np.arange(len(codes)), codes, weight)
-    return Judged(fitted, kept[0])
+    return JudgedHere(fitted, kept[0])
+
+
+def _check_copies(tuning: Tuning) -> None:
+    """Refuse copies of rows in parts. A copy would depend on how the rows are cut."""
+    if tuning.copies is not None:
+        raise ValueError(
+            f"copies are made of all rows together, and X is in parts, so "
+            f"{type(tuning.copies).__name__} cannot make them; give X as an array in memory, or "
+            "write copies beside the rows (laconic.deform.Deform has enlarge) and leave copies out"
+        )
 
 
 def given_to_tuner(
-    estimator: Any, ready: Any, judged: Judged | None, loop: Any, threads: Any
+    estimator: Any,
+    ready: Any,
+    judged: JudgedHere | JudgedParts | None,
+    loop: Any,
+    threads: Any,
 ) -> TuningGiven:
     """Return what the tuner must know."""
-    from laconic.boost.held_out import HeldOut
     from laconic.tune.path import TuningGiven
 
-    every, held = ready.training, ready.held
-    training = every
-    if judged is not None:
-        X, codes, weight = _part(every, judged.fitted)
-        training = every._replace(X=X, codes=codes, weight=weight)
-        held = HeldOut(*_part(every, judged.kept), ready.loss, estimator.n_iter_no_change)
     seed = estimator.random_state
     drawn = np.random.default_rng(int(seed) if isinstance(seed, Integral) else 0)
     given = TuningGiven(
-        every,
-        training,
-        held,
-        getattr(training, "device", None),
+        *_divided(estimator, ready, judged, threads),
         ready.loss,
         loop.settle.penalty,
         estimator.tol,
@@ -166,6 +172,24 @@ def judged_as_shipped(estimator: Any, ready: Any, given: TuningGiven) -> TuningG
     return given._replace(held=HeldOutInIntegers(given.held, shipped))
 
 
+def _divided(
+    estimator: Any, ready: Any, judged: JudgedHere | JudgedParts | None, threads: Any
+) -> tuple[RowsToTune, RowsToTune, Held]:
+    """Return all rows, those that are fitted, and those that are held out."""
+    from laconic.boost.held_out import HeldOut
+    from laconic.tune.rows import RowsHere
+
+    every, held = ready.training, ready.held
+    fitted = every
+    if isinstance(judged, JudgedHere):
+        X, codes, weight = _part(every, judged.fitted)
+        fitted = every._replace(X=X, codes=codes, weight=weight)
+        held = HeldOut(*_part(every, judged.kept), ready.loss, estimator.n_iter_no_change)
+    elif judged is not None:
+        return judged.rows(ready.loss, threads)
+    return RowsHere(every, threads), RowsHere(fitted, threads), held
+
+
 def _part(training: Any, numbers: np.ndarray) -> tuple[Any, Any, Any]:
     """Return some rows, their class codes, and weights that sum to one."""
     weight = training.weight[numbers]
@@ -181,13 +205,16 @@ def may_grow(estimator: Any, tuning: Tuning) -> bool:
 
 @contextmanager
 def shown(verbose: int) -> Iterator[Callable[[int, float, float], bool]]:
-    """Give a function that moves a progress bar, or does nothing at ``verbose=0``."""
+    """Give a function that moves a progress bar, or does nothing at ``verbose=0``.
+
+    Parts of the rows, which are asked again and again, have no bars of their own meanwhile.
+    """
     if not verbose:
         yield lambda size, share, loss: False
         return
     from laconic.look.bars import progress_bar
 
-    with progress_bar("{task.fields[says]}") as bar:
+    with watched(None), progress_bar("{task.fields[says]}") as bar:
         tasks: dict[int, Any] = {}
 
         def told(size: int, share: float, loss: float) -> bool:

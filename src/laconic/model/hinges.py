@@ -51,6 +51,13 @@ class Hinge(Primitive):
     feature, value : array of shape (n_terms,)
     knot : array of shape (n_columns,)
 
+    Attributes
+    ----------
+    directions : sparse matrix of shape (n_distinct, features that are read)
+        The distinct directions. Their columns are the features of `reads`.
+    which : ndarray of shape (n_columns,)
+        The direction of every hinge.
+
     Examples
     --------
     Two hinges: max(0, x0 − 1), and max(0, 2 − x0 − x1).
@@ -75,7 +82,7 @@ class Hinge(Primitive):
                 f"{len(self.feature)} terms, but the lengths add up to {total}"
             )
         self._reads, place = np.unique(self.feature, return_inverse=True)
-        self._directions, self._which = self._distinct(place.reshape(-1))
+        self.directions, self.which = self._distinct(place.reshape(-1))
 
     def _distinct(self, place: np.ndarray) -> tuple[Any, np.ndarray]:
         """Return the distinct directions as a sparse matrix, and which one every hinge has."""
@@ -108,8 +115,8 @@ class Hinge(Primitive):
             rows = take(X[s], self._reads)
             with np.errstate(over="ignore", invalid="ignore"):
                 # A sparse product adds the terms in their order, whatever the other rows are.
-                along = self._directions @ np.ascontiguousarray(rows.T, dtype=np.float64)
-                np.subtract(along[self._which].T, self.knot, out=out[s])
+                along = self.directions @ np.ascontiguousarray(rows.T, dtype=np.float64)
+                np.subtract(along[self.which].T, self.knot, out=out[s])
                 np.maximum(out[s], 0.0, out=out[s])
             self._check_overflow(rows, out[s], s.start)
         return out

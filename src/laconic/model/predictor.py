@@ -12,7 +12,7 @@ from scipy import sparse
 
 from laconic.data.cells import is_frame, read_series
 from laconic.data.dates import DATE, InUnit, is_date, is_unit
-from laconic.data.elsewhere import is_on_device
+from laconic.data.elsewhere import in_words, is_dask, is_elsewhere, is_on_device
 from laconic.data.frames import (
     OTHER,
     asked_categories,
@@ -227,6 +227,10 @@ class Predictor:
 
     def _answer(self, method: Callable[[Any], Any], X: Any) -> Any:
         """Return what a method for numbers answers for rows as users give them."""
+        if is_elsewhere(X):
+            each = "apply the method to each partition, with X.map_blocks or X.map_partitions"
+            read = 'give the rows, such as np.load(file, mmap_mode="r") of a .npy file'
+            raise TypeError(f"X is {in_words(X)}; {each if is_dask(X) else read}")
         if is_tensor(X) or is_on_device(X):
             return find(TENSOR_ANSWER)(self, method, X)
         return method(self._matrix(X))

@@ -39,6 +39,16 @@ class BoundHinges(BoundPool):
     scale : {"max", "std"} or None
         What columns are divided by: their largest value, their standard deviation, or nothing.
     threads : Threads
+
+    Attributes
+    ----------
+    knots : ndarray of shape (n_directions, n_knots + 1)
+        All knots, in standardised units.
+    direction, side, place : ndarray of shape (n_atoms,)
+        The direction of every hinge, its side (0 above the knot, 1 below it), and the number of its
+        knot among those of the direction.
+    factors : ndarray of shape (n_atoms,)
+        What columns in standardised units are multiplied by.
     """
 
     def __init__(
@@ -47,12 +57,12 @@ class BoundHinges(BoundPool):
         self._grid, self._scale, self._threads = grid, scale, threads
         self._weight = weight if scale == "std" else None
         self.dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
-        self._knots = grid.standardised(grid.knots.T).T
+        self.knots = grid.standardised(grid.knots.T).T
         self._n_directions, self._n_knots = len(grid.knots), grid.knots.shape[1] - 1
         self._n_features = X.shape[1]
         self._code(X)
         self._number()
-        self._factors = np.ones(self.n_atoms)
+        self.factors = np.ones(self.n_atoms)
 
     def _code(self, X: Any) -> None:
         """Compute the projections of the rows, and their codes."""
@@ -61,27 +71,27 @@ class BoundHinges(BoundPool):
 
         def some(s: slice) -> None:
             self._heights[:, s] = self._grid.standardised(self._grid.projections(X[s])).T
-            for j, knots in enumerate(self._knots):
+            for j, knots in enumerate(self.knots):
                 self._codes[j, s] = np.searchsorted(knots, self._heights[j, s], side="right")
 
         list(self._threads.map(some, row_blocks(X.shape[0], TOGETHER)))
 
     def _number(self) -> None:
-        """Number the hinges: direction, side (0 above the knot, 1 below it) and knot of each."""
-        low, high = self._knots[:, :-1], self._knots[:, 1:]
+        """Number the hinges by direction, side and knot."""
+        low, high = self.knots[:, :-1], self.knots[:, 1:]
         kept = np.zeros((self._n_directions, 2, self._n_knots), dtype=bool)
-        kept[:, 0] = low < self._knots[:, -1:]
-        kept[:, 1] = (high > self._knots[:, :1]) & (high < self._knots[:, -1:])
+        kept[:, 0] = low < self.knots[:, -1:]
+        kept[:, 1] = (high > self.knots[:, :1]) & (high < self.knots[:, -1:])
         kept[:, 0, 1:] &= low[:, 1:] > low[:, :-1]
         kept[:, 1, 1:] &= high[:, 1:] > high[:, :-1]
         self._kept = kept
-        self._direction, self._side, place = (part.astype(np.int64) for part in np.nonzero(kept))
-        self._knot = self._knots[self._direction, place + self._side]
-        self._sign = np.where(self._side == 0, 1.0, -1.0)
+        self.direction, self.side, place = (part.astype(np.int64) for part in np.nonzero(kept))
+        self.place = place + self.side
+        self._knot = self.knots[self.direction, self.place]
+        self._sign = np.where(self.side == 0, 1.0, -1.0)
         # As in the records of atoms, in the units of the input. Zero has no sign.
-        knots = self._grid.knots[self._direction, place + self._side]
-        self._input_knot = self._sign * knots + 0.0
-        self.n_atoms = self.n_columns = len(self._direction)
+        self._input_knot = self._sign * self._grid.knots[self.direction, self.place] + 0.0
+        self.n_atoms = self.n_columns = len(self.direction)
 
     # -- scales --------------------------------------------------------------------------------
 
@@ -97,11 +107,12 @@ class BoundHinges(BoundPool):
             found = list(self._sums(self._weight[:, None]))
             sums = np.concatenate([np.empty((0, 1)), *found])[:, 0]
             return np.stack([mass, sums, self._squares(self._weight)])
-        ends = np.stack([self._heights.min(axis=1), self._heights.max(axis=1)], axis=1)
-        ends = ends.astype(np.float64)
-        above = ends[self._direction, 1] - self._knot
-        below = self._knot - ends[self._direction, 0]
-        return np.where(self._side == 0, above, below)[None]
+        return self.reach(self._heights.min(axis=1), self._heights.max(axis=1))[None]
+
+    def reach(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """Return the largest value of every hinge, from the ends of all projections."""
+        low, high = (ends.astype(np.float64)[self.direction] for ends in (low, high))
+        return np.where(self.side == 0, high - self._knot, self._knot - low)
 
     def settle(self, late: Sequence[np.ndarray]) -> None:
         """Find the scales of the columns from the answers of all parts."""
@@ -110,7 +121,7 @@ class BoundHinges(BoundPool):
         else:
             mass, sums, squares = np.sum(late, axis=0)
             size = np.sqrt(np.maximum(squares / mass - (sums / mass) ** 2, 0.0))
-        self._factors = np.divide(1.0, size, out=np.ones_like(size), where=size > 0.0)
+        self.factors = np.divide(1.0, size, out=np.ones_like(size), where=size > 0.0)
 
     # -- sums over rows ------------------------------------------------------------------------
 
@@ -139,7 +150,7 @@ class BoundHinges(BoundPool):
             # Rows above knot j have a code above j, and rows below it have one up to j.
             above = [np.cumsum(part[:, :0:-1], axis=1)[:, :0:-1] for part in parts]
             below = [np.cumsum(part, axis=1)[:, 1:-1] for part in parts]
-            knots = self._knots[s, :, None]
+            knots = self.knots[s, :, None]
             out = np.stack([hinges(knots[:, :-1], *above), hinges(knots[:, 1:], *below)], axis=1)
             out[:, 1] *= 1.0 if square else -1.0  # below a knot b, a hinge is −(u − b)
             return np.asarray(out[self._kept[s]])
@@ -162,21 +173,21 @@ class BoundHinges(BoundPool):
         """Yield the column sums, a few directions at a time."""
         first = 0
         for sums in self._sums(residual):
-            sums *= self._factors[first : first + len(sums), None]
+            sums *= self.factors[first : first + len(sums), None]
             yield first, sums
             first += len(sums)
 
     def squares(self, weight: np.ndarray) -> np.ndarray:
         """Return the weighted squared norm of every column."""
-        return self._squares(weight) * self._factors**2
+        return self._squares(weight) * self.factors**2
 
     def columns(self, atoms: Sequence[int]) -> np.ndarray:
         """Return the scaled training columns."""
         out = np.empty((self._codes.shape[1], len(atoms)), dtype=self.dtype, order="F")
         for column, atom in zip(out.T, atoms, strict=True):
-            above = self._heights[self._direction[atom]] - self.dtype.type(self._knot[atom])
-            np.maximum(-above if self._side[atom] else above, 0.0, out=column)
-            column *= self._factors[atom]
+            above = self._heights[self.direction[atom]] - self.dtype.type(self._knot[atom])
+            np.maximum(-above if self.side[atom] else above, 0.0, out=column)
+            column *= self.factors[atom]
         return out
 
     # -- atoms ---------------------------------------------------------------------------------
@@ -184,12 +195,12 @@ class BoundHinges(BoundPool):
     def scales(self, atoms: Sequence[int]) -> np.ndarray:
         """Return the factors of the columns. In the map, the largest term has factor 1 or -1."""
         numbers = np.asarray(atoms, dtype=np.int64)
-        return np.asarray(self._factors[numbers] * self._grid.unit[self._direction[numbers]])
+        return np.asarray(self.factors[numbers] * self._grid.unit[self.direction[numbers]])
 
     def extract(self, atoms: Sequence[int]) -> HingesMap:
         """Return the feature map of the hinges."""
         numbers = np.asarray(atoms, dtype=np.int64)
-        rows = self._grid.directions[self._direction[numbers]]
+        rows = self._grid.directions[self.direction[numbers]]
         length = np.diff(rows.indptr).astype(np.int64)
         value = rows.data * np.repeat(self._sign[numbers], length)
         indices = rows.indices.astype(np.int64)
@@ -218,7 +229,7 @@ class BoundHinges(BoundPool):
     def costs(self, feature_costs: np.ndarray) -> np.ndarray:
         """Return the cost of every hinge: the sum of the costs of the inputs of its direction."""
         there = (self._grid.directions != 0).astype(np.float64)
-        return np.asarray((there @ feature_costs)[self._direction])
+        return np.asarray((there @ feature_costs)[self.direction])
 
     def alike(self, chosen: Sequence[int] = ()) -> np.ndarray:
         """Return kinds of hinges: those with as many inputs, and as many that are new."""
@@ -233,7 +244,7 @@ class BoundHinges(BoundPool):
 
     def _lengths(self) -> np.ndarray:
         """Return the number of inputs of every hinge."""
-        return np.asarray(np.diff(self._grid.directions.indptr)[self._direction], dtype=np.int64)
+        return np.asarray(np.diff(self._grid.directions.indptr)[self.direction], dtype=np.int64)
 
 
 def _squared(b: np.ndarray, count: np.ndarray, total: np.ndarray, squares: np.ndarray) -> Any:

@@ -66,6 +66,9 @@ class Bumps(BallPool):
     True
     """
 
+    tunable = True
+    """Whether its atoms have parameters that can be tuned; see `laconic.tune`."""
+
     _what = "bumps"
 
     def __init__(

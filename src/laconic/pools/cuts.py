@@ -30,6 +30,9 @@ class FeatureSurvey(NamedTuple):
     whole: bool = True
     """Whether the sample is complete, not a summary."""
 
+    def __repr__(self) -> str:  # a cluster may log the surveys of hundreds of features
+        return f"FeatureSurvey({len(self.distinct)} distinct values)"
+
 
 def survey_features(
     X: Any,

@@ -43,6 +43,12 @@ class HingeSurvey(NamedTuple):
     """Random seed, for a pool without its own."""
 
 
+def sampled(shape: tuple[int, int], place: Place) -> np.ndarray:
+    """Return which rows of a part directions and knots are found from."""
+    n_rows, n_features = shape
+    return place.sample(n_rows, min(SAMPLED, max(LEAST, ENTRIES // max(n_features, 1))))
+
+
 class Hinges(TransformerMixin, BaseEstimator):
     """Hinges of sums of inputs: the units of a small neural network, added one at a time.
 
@@ -134,10 +140,9 @@ class Hinges(TransformerMixin, BaseEstimator):
 
     def survey(self, X: Any, weight: np.ndarray, place: Place, threads: Threads) -> HingeSurvey:
         """Return the rows of this part that directions and knots are found from."""
-        self._check()
+        self.check()
         X = _readable(X)
-        most = min(SAMPLED, max(LEAST, ENTRIES // max(X.shape[1], 1)))
-        at = place.sample(X.shape[0], most)
+        at = sampled(X.shape, place)
         rows = X if len(at) == X.shape[0] else X[at]
         rows = np.asarray(rows.toarray() if sparse.issparse(rows) else rows)
         labels = None if place.labels is None else np.asarray(place.labels, np.int64)[at]
@@ -176,7 +181,7 @@ class Hinges(TransformerMixin, BaseEstimator):
         X = _readable(X)
         grid = survey
         if grid is None:
-            self._check()
+            self.check()
             self._expect(X)
             place = Place(0, X.shape[0]) if place is None else place
             grid = self.merge([self.survey(X, weight, place, threads)], threads)
@@ -217,7 +222,8 @@ class Hinges(TransformerMixin, BaseEstimator):
 
     # -- checks --------------------------------------------------------------------------------
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Refuse wrong settings."""
         for name, most in (("n_directions", np.inf), ("n_knots", MOST_KNOTS), ("n_inputs", np.inf)):
             value = getattr(self, name)
             if name == "n_inputs" and value is None:

@@ -99,6 +99,12 @@ class Pieces(BallPool):
     True
     """
 
+    not_tunable = (
+        "hard balls cannot be tuned, because no column changes with a small step of a centre or a "
+        "radius"
+    )
+    """Why atoms that are not `tunable` cannot be tuned."""
+
     _what = "pieces"
 
     def __init__(
@@ -125,6 +131,11 @@ class Pieces(BallPool):
         self.balance = balance
         self.centres = centres
         self.random_state = random_state
+
+    @property
+    def tunable(self) -> bool:
+        """Whether its atoms have parameters that can be tuned: those of soft balls."""
+        return bool(self.soft)
 
     def _is_soft(self) -> bool:
         return bool(self.soft)

@@ -123,3 +123,14 @@ class AnyShard(Protocol):
 
         Columns of signs may be in any type.
         """
+
+
+def checked_shard(shard: Any) -> AnyShard:
+    """Return a shard of any kind, if it has all that `laconic.rows.rows.Rows` will ask for."""
+    attributes = list(AnyShard.__annotations__)
+    methods = [name for name in vars(AnyShard) if not name.startswith("_")]
+    missing = [name for name in (*methods, *attributes) if not hasattr(shard, name)]
+    if missing:
+        raise TypeError(f"{type(shard).__name__} cannot be a shard: it has no {missing[0]!r}")
+    checked: AnyShard = shard
+    return checked

@@ -15,7 +15,8 @@ import numpy as np
 
 from laconic.numeric.threads import Threads
 from laconic.rows.recipe import Call, In, Recipe
-from laconic.rows.shard import Rest, Shard
+from laconic.rows.rest import Rest
+from laconic.rows.shard import Shard
 from laconic.rows.sums import whole
 from laconic.rows.tree import OfRows
 

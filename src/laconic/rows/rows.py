@@ -18,10 +18,11 @@ from laconic.losses import Loss
 from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.base import BoundPool, Choice
 from laconic.rows.columns_in import ColumnsIn
-from laconic.rows.contract import AnyShard
+from laconic.rows.contract import AnyShard, checked_shard
 from laconic.rows.limits import Limits
 from laconic.rows.places import Places
 from laconic.rows.shard import Shard, in_memory
+from laconic.rows.span import Span
 from laconic.rows.together import Together
 
 # Number of atoms that are added together.
@@ -54,7 +55,7 @@ class Rows:
     def __init__(
         self, shard: AnyShard, intercept: bool = True, threads: Threads | None = None
     ) -> None:
-        self._shard = _checked(shard)
+        self._shard = checked_shard(shard)
         self.intercept = intercept
         self.threads = threads or Threads(1)
         self.pool: BoundPool = shard.pool
@@ -71,7 +72,7 @@ class Rows:
         self._in = ColumnsIn.none(len(self._shares))
         self._local: list[bool] = []
         self._places = Places(int(self.intercept), [], [])
-        self._span: list[np.ndarray] = []
+        self._span = Span()
 
     # -- which columns are in ------------------------------------------------------------------
 
@@ -141,7 +142,8 @@ class Rows:
         self.n_columns = n = int(self.ends()[-1])
         written = n - self._places.n_local_columns
         self._shard.cut(written, sum(self._local))
-        self._in, self._span = self._in.first(n, written), self._span[:n]
+        self._in = self._in.first(n, written)
+        self._span.cut(n)
         self._extend(atoms[keep:])
 
     def adds_nothing(self, atom: int) -> bool:
@@ -269,35 +271,16 @@ class Rows:
     def span_sums(self, done: int) -> Iterator[Iterator[tuple[int, np.ndarray]]]:
         """Yield products of the pool's columns with an orthonormal basis of the columns in.
 
-        Each column that is in adds a direction to the basis. For every column from number ``done``
-        on, this yields the weighted inner products of its direction with all columns of the pool,
-        in blocks of columns. A direction is a combination of the columns that are in. Gram-Schmidt
-        finds it in the weighted inner product. A column that depends on earlier ones adds a zero
-        direction.
+        Each column that is in adds a direction to the basis (`laconic.rows.span`). For every column
+        from number ``done`` on, this yields the weighted inner products of its direction with all
+        columns of the pool, in blocks of columns.
         """
-        for column in range(len(self._span), self.n_columns):
-            self._span.append(self._direction(column))
-        for direction in self._span[done:]:
-            t = np.zeros(self.n_columns)
-            t[: len(direction)] = direction
-            t = self._places.to_shard(t)
-            yield self._shard.along(t)
+        for direction in self._span.grown(self.n_columns, self._gram_product)[done:]:
+            yield self._shard.along(self._places.to_shard(direction))
 
-    def _direction(self, column: int) -> np.ndarray:
-        """Return the direction that a column adds to the span before it, as weights of columns."""
-        t = np.zeros(self.n_columns)
-        t[column] = 1.0
-        length = rest = 0.0
-        for step in range(3):
-            along = self._places.to_shard(t)
-            products = self._places.from_shard(self._shard.gram_product(along))
-            rest = np.sqrt(max(float(t @ products), 0.0))
-            length = length or rest
-            if step < 2:  # twice is enough (Kahan, Parlett)
-                for other in self._span:
-                    t[: len(other)] -= (other @ products[: len(other)]) * other
-        found = t[: column + 1]
-        return found / rest if rest > 1e-5 * length else np.zeros_like(found)
+    def _gram_product(self, t: np.ndarray) -> np.ndarray:
+        """Return Σ_i weight_i x_i ⟨x_i, t⟩ of the columns that are in."""
+        return self._places.from_shard(self._shard.gram_product(self._places.to_shard(t)))
 
     # -- what grows with the rows --------------------------------------------------------------
 
@@ -312,17 +295,6 @@ class Rows:
     def columns_of_all_rows(self, atoms: Sequence[int]) -> np.ndarray:
         """Return the columns of some atoms, scaled but not centred, (n_rows, width)."""
         return self._shard.columns_of_all_rows(atoms)
-
-
-def _checked(shard: Any) -> AnyShard:
-    """Return a shard of any kind, if it has all that `Rows` will ask for."""
-    attributes = list(AnyShard.__annotations__)
-    methods = [name for name in vars(AnyShard) if not name.startswith("_")]
-    missing = [name for name in (*methods, *attributes) if not hasattr(shard, name)]
-    if missing:
-        raise TypeError(f"{type(shard).__name__} cannot be a shard: it has no {missing[0]!r}")
-    checked: AnyShard = shard
-    return checked
 
 
 def rows_in_memory(

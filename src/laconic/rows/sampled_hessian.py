@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from laconic.rows.far_hessian import LEAST_MASS
 from laconic.rows.limits import Limits
 from laconic.rows.shard import Shard
 from laconic.rows.sums import total
@@ -44,10 +45,17 @@ class SampledHessian:
         """Return the Hessian in the order of ``W.ravel()``."""
         if self._mass is None:  # the first step is so long that it takes hardly any row
             _, self._mass = self._sums(1.0)
-        hessian, self._mass = self._sums(self._mass / self._rows)
-        return hessian
+        while True:
+            known = self._mass
+            hessian, self._mass = self._sums(known / self._rows)
+            if self._mass > known / 2 or self._mass <= LEAST_MASS:
+                return hessian  # otherwise it took less than half of the rows that it should take
 
     def _sums(self, step: float) -> tuple[np.ndarray, float]:
-        """Return the estimate with a row for each ``step`` of curvature, and all curvature."""
+        """Return the estimate with a row for each ``step`` of curvature, and all curvature.
+
+        If no row is taken, the curvature is hardly more than a step.
+        """
         parts = [shard.whole_hessian(step) for shard in self._shards]
-        return total([matrix for matrix, _ in parts]), sum(mass for _, mass in parts)
+        mass = sum(mass for _, mass in parts)
+        return total([matrix for matrix, _ in parts]), max(mass, step, LEAST_MASS)

@@ -7,14 +7,12 @@ float64, in the order of the blocks. So no answer depends on the number of threa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from math import isqrt
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from laconic.losses import Loss
-from laconic.losses.quick import quick
-from laconic.numeric.threads import Threads, row_blocks
+from laconic.numeric.threads import Threads
 from laconic.pools.base import BoundPool, Choice
 from laconic.rows.blocks import Block, LocalBlock
 from laconic.rows.curvature import Among, Mass
@@ -23,6 +21,7 @@ from laconic.rows.exchanges import Exchanges
 from laconic.rows.hessians import Hessians
 from laconic.rows.limits import Limits
 from laconic.rows.passes import Passes
+from laconic.rows.rest import Rest
 from laconic.rows.stores import Packed, Store, Written
 from laconic.rows.sums import total, weighted_by_class, whole
 
@@ -30,34 +29,8 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
-# The loss of a score takes about as long as so many multiplications.
-OF_SCORE = 8
-# Columns of bits take as long as so many, if there are fewer; see `laconic.numeric.bits`.
-OF_BITS = 32
-# Calls for a block with local columns, instead of one.
-LOCAL_CALLS = 4
 # Numbers in written columns for each thread. With fewer, handing them out costs more than it saves.
 WRITTEN = 1 << 18
-
-
-class Rest(NamedTuple):
-    """What a shard and its trials share: the rows without the columns that are in."""
-
-    pool: BoundPool
-    loss: Loss
-    work: Loss
-    """The loss, perhaps compiled."""
-    y: np.ndarray
-    n_outputs: int
-    compiled: bool
-    """Whether the work on a block is compiled."""
-    slices: list[slice]
-    targets: list[np.ndarray]
-    weights: list[np.ndarray]
-    shares: np.ndarray
-    limits: Limits
-    first: int
-    """Number of the first row among the rows of all shards."""
 
 
 class Shard:
@@ -365,18 +338,10 @@ class Shard:
     def _map(
         self, function: Callable[[S], T], items: Iterable[S], n_columns: int | None = None
     ) -> Iterator[T]:
-        limits = self.rest.limits
-        grain = limits.serial if self.rest.compiled else limits.serial * limits.waiting
-        if self._design.locals:
-            grain *= LOCAL_CALLS
-        # A score takes as long as some multiplications.
+        """Call a function with each item, on a number of threads that suits so many columns."""
         n = self.n_columns if n_columns is None else n_columns
-        if n and (self.pool.binary or self.pool.signs):
-            n = max(n, OF_BITS)
-        work = self.n_rows * (n + OF_SCORE) * self.n_outputs
-        # With n threads, the work takes work / n plus the time to wake n threads. That is least
-        # for a number that grows like the square root of the work.
-        return self._threads.map(function, items, most=isqrt(work // max(grain, 1)))
+        most = self.rest.threads_for(n, self.has_locals)
+        return self._threads.map(function, items, most=most)
 
 
 def in_memory(
@@ -406,22 +371,5 @@ def in_memory(
     first : int
         Number of the first row among the rows of all shards.
     """
-    limits = limits or Limits()
-    loads_numba = pool.loads_numba or pool.binary or pool.signs or pool.local_atoms
-    many = limits.loaded if loads_numba else limits.compiled
-    work = quick(loss) if len(y) * n_outputs >= many else loss
-    compiled = work is not loss
-    rows_of_block = limits.rows_of_block(len(y), n_outputs, compiled)
-    slices = row_blocks(len(y), rows_of_block)
-    targets = [loss.targets(y[s], n_outputs) for s in slices]
-    if weight.strides == (0,):  # one number for all rows: all blocks share their weights
-        same = np.full(rows_of_block, weight[0], dtype=pool.dtype)
-        weights = [same[: s.stop - s.start] for s in slices]
-    else:
-        weights = [weight[s].astype(pool.dtype) for s in slices]
-    n_classes = max(n_outputs, 2)
-    shares = np.bincount(y, weight, minlength=n_classes)[:n_classes]
-    rest = Rest(
-        pool, loss, work, y, n_outputs, compiled, slices, targets, weights, shares, limits, first
-    )
+    rest = Rest.of(pool, loss, y, weight, n_outputs, limits or Limits(), first)
     return Shard(rest, threads)

@@ -66,17 +66,21 @@ class Batches:
                 + ", with some that are missing or infinite"
                 * (made.shape == given.shape)
             )
-        return _there(made, self._X)
+        return there(made, self._X)
 
     def epoch(self, number: int) -> Iterator[Batch]:
         """Yield the batches of an epoch."""
         X, n = self.rows(number), len(self._codes)
-        drawn = np.random.default_rng([self._seed, number]).permutation(n)
-        order = _there(drawn, self._codes)
+        order = there(order_of(self._seed, number, n), self._codes)
         for start in range(0, n, self._size):
             chosen = order[start : start + self._size]
             weight = self._weight[chosen] / float(len(chosen))
             yield Batch(X[chosen], self._codes[chosen], weight)
+
+
+def order_of(seed: int, epoch: int, n: int) -> np.ndarray:
+    """Return numbers up to n in the order of an epoch."""
+    return np.random.default_rng([seed, epoch]).permutation(n)
 
 
 def _on_host(array: Any) -> np.ndarray:
@@ -85,7 +89,8 @@ def _on_host(array: Any) -> np.ndarray:
     return array.toarray() if sparse.issparse(array) else array
 
 
-def _there(array: np.ndarray, like: Any) -> Any:
+def there(array: np.ndarray, like: Any) -> Any:
+    """Return an array as it is, or as a tensor of its type where another tensor is."""
     if not is_tensor(like):
         return array
     from laconic.device.place import moved

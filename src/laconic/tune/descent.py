@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from laconic.losses import Loss
 from laconic.numeric.namespaces import is_tensor, namespace, numbers_like, to_host
 from laconic.penalties import PENALTIES, Penalty
-from laconic.tune.batches import Batch, Batches
+from laconic.tune.batches import Batch
 from laconic.tune.contract import Tunable
 
 # Means of gradients and of their squares forget this share in every step, as Adam usually does.
@@ -50,26 +50,65 @@ class Frame(NamedTuple):
     intercept: bool
 
 
-def loss_and_slopes(
+Sums = Callable[[Tunable, TunedModel, Frame, Any], tuple[Any, list[Any]]]
+"""Returns the sums over a batch, as `batch_sums` does, wherever its rows are."""
+
+
+def batch_sums(
     atoms: Tunable, model: TunedModel, frame: Frame, batch: Batch
 ) -> tuple[Any, list[Any]]:
-    """Return the loss of a batch, and the objective's gradients in all parts of the model.
+    """Return the loss of a batch, and its gradients in all parts of the model.
 
-    On a device the loss is a tensor, so that nothing waits for it.
+    Both are sums over rows. On a device the loss is a tensor, so that nothing waits for it.
     """
-    values, kept = atoms.values(model.parameters, batch.X)
-    columns = values * frame.scales[:, None] - frame.means[:, None]
-    weights, n_outputs = model.weights, len(model.base)
-    scores = weights.T @ columns + model.base[:, None]
+    through = _by_scores if hasattr(atoms, "scores") else _by_columns
+    scores, slopes_of = through(atoms, model, frame, batch.X)
     xp = namespace(scores)
-    target = frame.loss.targets(batch.codes, n_outputs)
+    target = frame.loss.targets(batch.codes, len(model.base))
     state = xp.empty_like(scores)
     value = frame.loss.evaluate(scores, target, batch.weight, state)
     residual = frame.loss.residual(target, batch.weight, state)
-    slope = _slope(frame.penalty, weights) - columns @ residual.T
-    pull = -(weights * frame.scales[:, None]) @ residual
+    slopes, products = slopes_of(residual)
     of_base = -residual.sum(1) if frame.intercept else 0.0 * model.base
-    return value, [*atoms.slopes(kept, pull), slope, of_base]
+    return value, [*slopes, -products, of_base]
+
+
+SlopesOf = Callable[[Any], tuple[list[Any], Any]]
+"""Takes the residual R to the gradients of the loss in the parameters, and to X R'."""
+
+
+def _by_columns(atoms: Any, model: TunedModel, frame: Frame, X: Any) -> tuple[Any, SlopesOf]:
+    """Return the scores of some rows, by way of `laconic.tune.contract.TunableColumns`."""
+    values, kept = atoms.values(model.parameters, X)
+    columns = values * frame.scales[:, None] - frame.means[:, None]
+    scores = model.weights.T @ columns + model.base[:, None]
+
+    def slopes_of(residual: Any) -> tuple[list[Any], Any]:
+        pull = -(model.weights * frame.scales[:, None]) @ residual
+        return atoms.slopes(kept, pull), columns @ residual.T
+
+    return scores, slopes_of
+
+
+def _by_scores(atoms: Any, model: TunedModel, frame: Frame, X: Any) -> tuple[Any, SlopesOf]:
+    """Return the same by way of `laconic.tune.contract.TunableScores`."""
+    scores, kept = atoms.scores(model.parameters, X, model.weights * frame.scales[:, None])
+    scores = scores + (model.base - frame.means @ model.weights)[:, None]
+
+    def slopes_of(residual: Any) -> tuple[list[Any], Any]:
+        slopes, sums = atoms.sums(kept, residual)
+        centred = sums * frame.scales[:, None] - frame.means[:, None] * residual.sum(1)
+        return [-slope for slope in slopes], centred
+
+    return scores, slopes_of
+
+
+def loss_and_slopes(
+    atoms: Tunable, model: TunedModel, frame: Frame, batch: Any, sums: Sums = batch_sums
+) -> tuple[Any, list[Any]]:
+    """Return the loss of a batch, and the objective's gradients in all parts of the model."""
+    value, [*slopes, slope, of_base] = sums(atoms, model, frame, batch)
+    return value, [*slopes, slope + _slope(frame.penalty, model.weights), of_base]
 
 
 def _slope(penalty: Penalty, weights: Any) -> Any:
@@ -95,13 +134,21 @@ class Descent:
         the mean squared weight for weights.
     n_steps : int
         Number of steps until the length is zero.
+    sums : Sums
+        What returns the sums over a batch.
     """
 
     def __init__(
-        self, atoms: Tunable, model: TunedModel, frame: Frame, rate: float, n_steps: int
+        self,
+        atoms: Tunable,
+        model: TunedModel,
+        frame: Frame,
+        rate: float,
+        n_steps: int,
+        sums: Sums = batch_sums,
     ) -> None:
         size = float((model.weights * model.weights).mean()) ** 0.5 or 1.0
-        self._atoms, self._frame = atoms, frame
+        self._atoms, self._frame, self._sums = atoms, frame, sums
         self._lengths = [rate * length for length in (*atoms.units, size, size)]
         self._parts = [0.0 + array for array in _parts(model)]
         self._mean = [0.0 * array for array in self._parts]
@@ -114,11 +161,11 @@ class Descent:
         *parameters, weights, base = (0.0 + array for array in self._parts)
         return TunedModel(parameters, weights, base)
 
-    def step(self, batch: Batch) -> None:
+    def step(self, batch: Any) -> None:
         """Take a step, and add the loss of the batch to ``loss``."""
         *parameters, weights, base = self._parts
         now = TunedModel(parameters, weights, base)
-        value, slopes = loss_and_slopes(self._atoms, now, self._frame, batch)
+        value, slopes = loss_and_slopes(self._atoms, now, self._frame, batch, self._sums)
         self.loss += value
         xp = namespace(self.loss)
         fall = 0.5 * (1.0 + xp.cos(self._done * (math.pi / self._n_steps)))
@@ -143,17 +190,19 @@ def descend(
     atoms: Tunable,
     model: TunedModel,
     frame: Frame,
-    batches: Batches,
+    batches: Any,
     epochs: int,
     rate: float,
     told: Callable[[int, TunedModel, float], bool],
+    sums: Sums = batch_sums,
 ) -> TunedModel:
     """Return the model after some epochs.
 
-    ``told`` is called after every epoch with its number, the model and the mean loss of its
-    batches. A true answer ends the descent.
+    ``batches`` are `laconic.tune.rows.AnyBatches`, and ``sums`` knows them. ``told`` is called
+    after every epoch with its number, the model and the mean loss of its batches. A true answer
+    ends the descent.
     """
-    descent = Descent(atoms, model, frame, rate, epochs * batches.n_batches)
+    descent = Descent(atoms, model, frame, rate, epochs * batches.n_batches, sums)
     step = repeated(descent.step) if is_tensor(model.weights) else descent.step
     for epoch in range(epochs):
         descent.loss[...] = 0.0
@@ -164,7 +213,7 @@ def descend(
     return descent.model()
 
 
-def repeated(step: Callable[[Batch], None]) -> Callable[[Batch], None]:
+def repeated(step: Callable[[Any], None]) -> Callable[[Any], None]:
     """Return a step that a GPU repeats as a graph, for batches of the size of the first one."""
     from laconic.device.repeat import Repeated
 

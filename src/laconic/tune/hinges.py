@@ -21,14 +21,16 @@ from scipy import sparse
 from laconic.model.hinges import HingeAtom, HingesMap
 from laconic.numeric.namespaces import contiguous, is_tensor, to_host
 from laconic.numeric.threads import Threads, row_blocks
-from laconic.pools.scaling import survey_columns
+from laconic.pools.scaling import ColumnsSurvey, survey_columns
+from laconic.tune.batches import there
 from laconic.tune.contract import Tunable
+from laconic.tune.kinds import TunableKind
 
 # Numbers that means and deviations are computed of together.
 TOGETHER = 1 << 22
 
 
-class HingeKind:
+class HingeKind(TunableKind):
     """See `laconic.tune.kinds.TunableKind`."""
 
     def start(
@@ -65,9 +67,9 @@ class TunedHinges:
     def __init__(self, given: HingesMap, X: Any) -> None:
         self._atoms = given.atoms()
         reads = sorted({f for atom in self._atoms for f in atom.features})
-        self._features = np.array(reads, dtype=np.int64)
+        features = np.array(reads, dtype=np.int64)
         self._place = {feature: place for place, feature in enumerate(reads)}
-        mean, spread = moments(X, self._features)
+        mean, spread = moments(X, features)
         self._spread, self._mean = spread, mean
         directions = np.zeros((len(self._atoms), len(reads)))
         knots = np.array([atom.knot for atom in self._atoms])
@@ -76,20 +78,19 @@ class TunedHinges:
                 line[self._place[feature]] += value
         knots -= directions @ mean
         directions *= spread
-        self._read = (directions != 0).astype(float)
+        read = (directions != 0).astype(float)
         # Squares of entries over the largest one neither overflow nor vanish.
         largest = np.abs(directions).max(1, initial=0.0)
         largest = np.where(largest > 0, largest, 1.0)
         size = largest * np.linalg.norm(directions / largest[:, None], axis=1)
         self._size = np.where(size > 0, size, 1.0)
-        terms = max(float(self._read.sum(1).mean()), 1.0)
+        terms = max(float(read.sum(1).mean()), 1.0)
         self.units = [terms**-0.5, 1.0]
         start = directions / self._size[:, None], (knots / self._size)[:, None]
-        self.start = [_like(array, X) for array in start]
-        self._there = [_like(array, X) for array in (mean, 1.0 / spread, self._size, self._read)]
-        self._columns = self._features
-        if is_tensor(X):
-            self._columns = X.new_tensor(self._features, dtype=_like(start[0], X).long().dtype)
+        self.start = [there(array, X) for array in start]
+        constants = mean, 1.0 / spread, self._size, read
+        self._there = [there(array, X) for array in constants]
+        self._columns = there(features, X)
 
     def values(self, parameters: list[Any], X: Any) -> tuple[Any, Any]:
         """Return the columns for some rows, and what `slopes` needs."""
@@ -130,16 +131,21 @@ class TunedHinges:
 
 def moments(X: Any, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return means and standard deviations of some columns. A constant column has deviation 1."""
-    rows, every = to_host(X), np.full(X.shape[0], 1.0 / X.shape[0])
     mean, spread = np.empty((2, len(features)))
+    every = there(np.full(X.shape[0], 1.0 / X.shape[0]), X)
     for s in row_blocks(len(features), max(1, TOGETHER // len(every))):
-        found = survey_columns(rows[:, features[s]], "std", every)
+        found = _sizes(X[:, features[s]], every)
         assert found.mean is not None
         assert found.deviation is not None
         mean[s], spread[s] = found.mean * found.peak, found.deviation * found.peak
     return mean, np.where(spread > 0, spread, 1.0)
 
 
-def _like(array: np.ndarray, X: Any) -> Any:
-    """Return numbers in double precision, where X is."""
-    return contiguous(X.new_tensor(array.tolist()), "float64") if is_tensor(X) else array
+def _sizes(X: Any, weight: Any) -> ColumnsSurvey:
+    """Return the sizes of all columns, found where they are."""
+    if not is_tensor(X):
+        return survey_columns(X, "std", weight)
+    from laconic.device.surveys import sizes_of_columns
+    from laconic.pools.columns import Columns
+
+    return sizes_of_columns(Columns("std"), X, weight)

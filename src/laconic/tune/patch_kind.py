@@ -10,10 +10,11 @@ import numpy as np
 from laconic.model.patches import PatchesMap
 from laconic.numeric.threads import Threads
 from laconic.tune.contract import Tunable
+from laconic.tune.kinds import TunableKind
 from laconic.tune.patches import TunedPatches, apart
 
 
-class PatchKind:
+class PatchKind(TunableKind):
     """See `laconic.tune.kinds.TunableKind`."""
 
     def start(

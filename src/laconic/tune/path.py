@@ -13,11 +13,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from laconic.boost.held_out import HeldOut
 from laconic.boost.path import PathEntry
 from laconic.boost.record import weights_of
 from laconic.correct import Newton
@@ -28,14 +27,12 @@ from laconic.numeric.namespaces import is_tensor, to_host
 from laconic.numeric.threads import Threads
 from laconic.penalties import Penalty
 from laconic.pools import Columns
-from laconic.registry import TENSOR_COLUMNS, find
 from laconic.rows.asked import RowsAsked
 from laconic.rows.limits import Limits
 from laconic.rows.rows import Rows
-from laconic.tune.batches import Batches
 from laconic.tune.descent import Frame, TunedModel, descend
-from laconic.tune.in_integers import HeldOutInIntegers
-from laconic.tune.kinds import kind_of
+from laconic.tune.kinds import TunableKind, kind_of
+from laconic.tune.rows import RowsToTune
 from laconic.tune.settings import Tuning
 
 Told = Callable[[int, float, float], bool]
@@ -43,16 +40,22 @@ Told = Callable[[int, float, float], bool]
 A true answer ends the tuning of this size."""
 
 
+class Held(Protocol):
+    """Rows that are held out, such as `laconic.boost.held_out.HeldOut`."""
+
+    def loss(self, entry: PathEntry) -> float:
+        """Return the loss of an entry's model on these rows."""
+
+
 class TuningGiven(NamedTuple):
     """What a fit knows when its path is grown."""
 
-    every: Any
-    """All rows to learn from; see `laconic.estimators.training.Training`."""
-    training: Any
+    every: RowsToTune
+    """All rows to learn from."""
+    fitted: RowsToTune
     """Those that are not held out."""
-    held: HeldOut | HeldOutInIntegers
+    held: Held
     """Rows that are held out."""
-    device: Any
     loss: Loss
     penalty: Penalty
     tol: float
@@ -76,6 +79,8 @@ class Tuner:
     told : Told
     """
 
+    _kind: TunableKind
+
     def __init__(self, given: TuningGiven, tuning: Tuning, free: bool, told: Told) -> None:
         self._given, self._tuning, self._free, self._told = given, tuning, free, told
         self._before: PathEntry | None = None
@@ -84,29 +89,30 @@ class Tuner:
     def tuned(self, entry: PathEntry) -> PathEntry | None:
         """Return the tuned entry, or None if the held-out rows prefer the chosen one."""
         given, before = self._given, self._before
-        kind = kind_of(entry.map)
+        kind = self._kind = kind_of(entry.map)
         own = [-1] * entry.size
         if before is not None:
             own = [before.numbers.index(n) if n in before.numbers else -1 for n in entry.numbers]
         start = kind.start(entry.map, before.map if before else None, own, self._free)
-        X = self._rows_there(given.training)
-        atoms = kind.tunable(start, X, given.threads, given.device, self._free)
-        chosen = self._solved(entry, entry.map, X, weights_of(entry, given.intercept), entry.means)
-        first = chosen if before is None else self._solved(entry, start, X)
+        fitted = given.fitted
+        atoms = fitted.tunable(kind, start, self._free)
+        weights = weights_of(entry, given.intercept)
+        chosen = self._solved(entry, entry.map, fitted, weights, entry.means)
+        first = chosen if before is None else self._solved(entry, start, fitted)
         frame, model = self._framed(first, atoms.start)
-        batches = self._batches(X)
+        batches = fitted.batches(self._tuning, given.seed)
 
         def told(epoch: int, model: TunedModel, value: float) -> bool:
             return self._told(entry.size, (epoch + 1) / epochs, value)
 
         rate, epochs = self._tuning.rate, self._tuning.epochs_of(batches.n_batches)
-        model = descend(atoms, model, frame, batches, epochs, rate, told)
+        model = descend(atoms, model, frame, batches, epochs, rate, told, fitted.sums)
         made = atoms.map(model.parameters)
         weights = np.vstack([to_host(model.base), to_host(model.weights)])
         weights = weights[int(not given.intercept) :]
         of_descent = weights, first.means
-        solved = self._solved(entry, made, X, *of_descent)
-        found, last = [solved], batches.rows(epochs - 1)
+        solved = self._solved(entry, made, fitted, *of_descent)
+        found, last = [solved], fitted.of_epoch(batches, epochs - 1)
         found.append(self._solved(entry, made, last, *of_descent, moves=False))
         if self._tuning.copies is not None:
             found.append(self._solved(entry, made, last, *of_descent))
@@ -115,28 +121,15 @@ class Tuner:
             return None
         if best is solved:
             start = weights_of(best, given.intercept)
-            every = self._rows_there(given.every)
-            best = self._solved(entry, made, every, start, best.means, of=given.every)
+            best = self._solved(entry, made, given.every, start, best.means)
+        if (pool := kind.pool(made, entry.scales, remarks=True)) is not None:
+            bound = given.every.rows(self._asked(pool)).pool
+            made = bound.extract(range(bound.n_atoms))
+        best = replace(best, map=made, atoms=tuple(kind.records(made, entry.atoms)))
+        if not self._free and best.predictor_cost.operations > entry.predictor_cost.operations:
+            return None
         self._before = replace(best, seconds=entry.seconds + time.perf_counter() - self._start)
         return self._before
-
-    def _rows_there(self, training: Any) -> Any:
-        """Return the rows, on the device if there is one."""
-        if self._given.device is None:
-            return training.X
-        from laconic.device.place import moved
-
-        return moved(training.X, self._given.device)
-
-    def _batches(self, X: Any) -> Batches:
-        given, tuning = self._given, self._tuning
-        codes, weight = given.training.codes, given.training.weight
-        if is_tensor(X):
-            from laconic.device.place import moved
-
-            codes, weight = (moved(array, X.device) for array in (codes, weight))
-        size = tuning.rows_of_a_batch(len(codes))
-        return Batches(X, codes, weight, size, given.seed, tuning.copies)
 
     def _framed(self, entry: PathEntry, parameters: list[Any]) -> tuple[Frame, TunedModel]:
         """Return what stays as it is, and the model to start from, where the parameters are."""
@@ -155,19 +148,17 @@ class Tuner:
         self,
         entry: PathEntry,
         made: FeatureMap,
-        X: Any,
+        on: RowsToTune,
         start: np.ndarray | None = None,
         means: Any = 0.0,
         moves: bool = True,
-        of: Any = None,
     ) -> PathEntry:
         """Return an entry with the atoms of a map. Weights are solved, or kept if not ``moves``.
 
-        ``start`` are weights over columns with the means ``means``. X are the rows of the training
-        ``of``, by default of those that are not held out.
+        ``start`` are weights over columns with the means ``means``. ``on`` are the rows to use.
         """
         given = self._given
-        rows = self._columns(made, X, entry.scales, of or given.training)
+        rows = self._columns(made, entry.scales, on)
         if start is None:
             start = np.zeros((rows.n_columns, given.n_outputs))
         elif given.intercept:  # the same function, over columns with other means
@@ -180,7 +171,6 @@ class Tuner:
         return replace(
             entry,
             map=made,
-            atoms=tuple(made.atoms()),  # type: ignore[attr-defined]
             weights=weights[free:],
             base=weights[0] if free else np.zeros(given.n_outputs),
             means=rows.means[free:],
@@ -191,17 +181,17 @@ class Tuner:
             steepest=np.nan,
         )
 
-    def _columns(self, made: FeatureMap, X: Any, scales: np.ndarray, of: Any) -> Rows:
+    def _columns(self, made: FeatureMap, scales: np.ndarray, on: RowsToTune) -> Rows:
         """Return the rows with the scaled columns of a map, all of them in."""
-        given = self._given
-        if is_tensor(X):
-            values = find(TENSOR_COLUMNS)(made, X)
-            values = values * values.new_tensor(scales)
+        pool = self._kind.pool(made, scales)
+        if pool is None:
+            rows = on.written(made, scales).rows(self._asked(Columns(scale=None)))
         else:
-            values = made.columns(X)
-            values = values * scales.astype(values.dtype)
-        settings = given.loss, given.n_outputs, given.threads, given.intercept, given.limits
-        asked = RowsAsked(Columns(scale=None), False, *settings)
-        rows: Rows = of._replace(X=values).rows(asked)
-        rows.reset(range(len(scales)))
+            rows = on.rows(self._asked(pool))
+        rows.reset(range(rows.pool.n_atoms))
         return rows
+
+    def _asked(self, pool: Any) -> RowsAsked:
+        given = self._given
+        settings = given.loss, given.n_outputs, given.threads, given.intercept, given.limits
+        return RowsAsked(pool, False, *settings)

@@ -31,17 +31,21 @@ class Tuning:
         How often every row is looked at. ``None`` means 30 times, and more often if that gives less
         than 2,000 steps.
     batch_size : int or None, default=None
-        Rows of a step. ``None`` means a hundredth of the rows, at least 32 and at most 512.
+        Rows of a step. ``None`` means a hundredth of the rows, at least 32 and at most 512. Rows in
+        files or in Dask collections have no such upper limit, because a step there takes long
+        however few rows it has.
     rate : float, default=0.03
         Length of the first steps, as a share of what they move. It falls to zero.
     places : bool or None, default=None
         Whether places and widths of patches are tuned, too, and whether each patch gets a template
         of its own. ``None`` means yes, unless pixels, operations or bytes cost something or have a
         cap: moved and wider masks may read more pixels, and more templates take more operations
-        and bytes. With such a cost or cap, ``True`` is refused. Hinges ignore this setting.
+        and bytes. With such a cost or cap, ``True`` is refused. For pieces and bumps, it says
+        whether each has a centre of its own and may grow. Hinges ignore this setting.
     copies : object, optional
         What makes new copies of the rows for every epoch, such as `laconic.deform.Deform`. It has a
-        method ``copies_of(X, number)``. Give it if the rows are images.
+        method ``copies_of(X, number)``. Give it if the rows are images. It needs all rows in one
+        memory or on a GPU.
 
     Examples
     --------
@@ -84,11 +88,11 @@ class Tuning:
                 f"{type(self.copies).__name__} has none"
             )
 
-    def rows_of_a_batch(self, n_rows: int) -> int:
+    def rows_of_a_batch(self, n_rows: int, most: int = MOST_ROWS) -> int:
         """Return how many rows a batch has."""
         if self.batch_size is not None:
             return self.batch_size
-        return min(max(n_rows // BATCHES, FEWEST_ROWS), MOST_ROWS)
+        return min(max(n_rows // BATCHES, FEWEST_ROWS), most)
 
     def epochs_of(self, n_batches: int) -> int:
         """Return the number of epochs, each of so many steps."""
