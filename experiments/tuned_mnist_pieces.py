@@ -5,6 +5,8 @@ the centres and radii of the chosen balls are tuned, too, together with the weig
 (`laconic.tune`). The test digits are read once for every seed, when all is fitted.
 
 * plain: the 60,000 digits as they are.
+* noisy: balls are chosen as for plain. In every epoch, new normal noise is added to the components.
+  This knows nothing of images.
 * deformed: balls are chosen as for plain. New deformed copies are made for every epoch: components
   are turned into images, deformed, and turned into components again.
 
@@ -31,9 +33,22 @@ from laconic.pools import Pieces
 from laconic.tune import Tuning
 
 TUNED: dict[str, dict[str, Any]] = {
-    "plain": {"epochs": 30},
-    "deformed": {"epochs": 200, "copies": MILD},
+    "plain": {"epochs": 30, "alpha": FIT["alpha"]},
+    "noisy": {"epochs": 60, "alpha": FIT["alpha"], "noise": 0.4},
+    "deformed": {"epochs": 100, "alpha": 1e-4, "deform": MILD},
 }
+
+
+class Noise:
+    """Makes copies of rows by adding normal noise of one size to all numbers."""
+
+    def __init__(self, size: float, seed: int) -> None:
+        self._size, self._seed = size, seed
+
+    def copies_of(self, X: np.ndarray, number: int) -> np.ndarray:
+        """Return one copy of every row."""
+        rng = np.random.default_rng([self._seed, number])
+        return X + self._size * rng.standard_normal(X.shape, dtype=X.dtype)
 
 
 class DeformedComponents:
@@ -60,7 +75,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[BALLS], help="sizes to tune")
     parser.add_argument("--seeds", type=int, default=1, help="number of fits")
     parser.add_argument("--epochs", type=int, help="how often every digit is looked at")
-    parser.add_argument("--alpha", type=float, default=FIT["alpha"], help="strength of the penalty")
+    parser.add_argument("--alpha", type=float, help="strength of the penalty")
     parser.add_argument("--rate", type=float, default=0.03, help="length of the first steps")
     parser.add_argument("--centres", type=int, default=POOL["n_centres"], help="of the pool")
     parser.add_argument("--rows", type=int, default=60_000, help="number of training digits")
@@ -92,11 +107,15 @@ def fit(
 ) -> dict[str, Any]:
     """Fit and tune one seed. Return the errors of every size, as chosen and tuned."""
     setting, sizes = TUNED[args.kind], sorted(args.sizes)
-    deform = Deform(random_state=seed, **setting.get("copies", {}))
-    copies = DeformedComponents(pca, deform) if "copies" in setting else None
+    copies: Any = None
+    if "noise" in setting:
+        copies = Noise(setting["noise"], seed)
+    if "deform" in setting:
+        copies = DeformedComponents(pca, Deform(random_state=seed, **setting["deform"]))
     tuning = Tuning(sizes, args.epochs or setting["epochs"], rate=args.rate, copies=copies)
     pool = Pieces(random_state=seed, **{**POOL, **KINDS["soft"], "n_centres": args.centres})
-    own = {**FIT, "alpha": args.alpha, "validation_fraction": 0.05, "random_state": seed}
+    alpha = setting["alpha"] if args.alpha is None else args.alpha
+    own = {**FIT, "alpha": alpha, "validation_fraction": 0.05, "random_state": seed}
     model = ShareBoostClassifier(
         sizes[-1], pool=pool, tune=tuning, checkpoint=args.checkpoint, **own
     )

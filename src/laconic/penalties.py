@@ -180,7 +180,7 @@ class L1:
 
     def gradient(self, W: np.ndarray) -> np.ndarray:
         """Return alpha times the signs of the weights."""
-        return self.alpha * np.sign(W)
+        return self.alpha * namespace(W).sign(W)
 
     def curve(self, W: np.ndarray, V: np.ndarray) -> np.ndarray:
         """Return zeros."""
@@ -346,6 +346,8 @@ PENALTIES: dict[str, type[L2] | type[SmoothL1] | type[SmoothLinfL1]] = {
     "l1": SmoothL1,
     "linf_l1": SmoothLinfL1,
 }
+# These take tensors, too.
+BUILT_IN: tuple[type, ...] = (L1, *PENALTIES.values())
 
 
 def find_penalty(penalty: Any, alpha: float, beta: float) -> Penalty:

@@ -330,6 +330,33 @@ def test_early_stopping_says_so(table, tmp_path, capsys):
     assert "chosen by the loss on held-out rows" in shown
 
 
+@pytest.mark.parametrize("method", ["share", "totalq"])
+def test_atoms_are_tuned(table, frame, method, tmp_path, capsys):
+    file = tmp_path / "m.laconic"
+    fit = ("fit", table, "--target", "species", "--method", method, "--max-atoms", 2, "--tune")
+    assert run(*fit, "--pool", "hinges", "--out", file) == 0
+    made = {"share": ShareBoostClassifier(2), "totalq": TotalQBoostClassifier(max_atoms=2)}[method]
+    made.set_params(pool="hinges", random_state=0, tune=True)
+    model = made.fit(frame.drop(columns="species"), frame["species"])
+    assert model.path_.is_tuned(2)
+    X = frame.drop(columns="species")
+    saved = Predictor.load(file).scores(X)  # the order of a table in memory rounds sums
+    np.testing.assert_allclose(saved, model.predictor_.scores(X), rtol=1e-8)
+    capsys.readouterr()
+    told = error_of(capsys, *fit)
+    pool = {"share": "columns", "totalq": "stumps"}[method]
+    assert f"those of --pool {pool} cannot be tuned. Use --pool" in told
+    assert "hinges" in told
+    told = error_of(capsys, *fit, "--pool", "columns,hinges")
+    assert "--pool columns,hinges cannot be tuned" in told
+
+
+def test_a_search_does_not_tune():
+    args = settings("t.csv", "--target", "y", "--method", "compact", "--tune")
+    with pytest.raises(UserError, match="--tune works only with --method share or totalq"):
+        fit_options.settle(args)
+
+
 def test_text_columns_need_stumps(frame, tmp_path, capsys):
     table = tmp_path / "t.csv"
     frame.assign(site="north").to_csv(table, index=False)

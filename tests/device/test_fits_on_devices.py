@@ -35,7 +35,7 @@ SHARES = {
     "stumps of every value": {"pool": Stumps(None)},
     "hinges": {"pool": Hinges(20)},
     "short hinges": {"pool": Hinges(20, 5, n_inputs=2, scale="max"), "max_operations": 30},
-    "hinges by steps": {"pool": Hinges(10, scale="std"), "rule": "step", "max_atoms": 2},
+    "hinges by steps": {"pool": Hinges(2, 2, scale="std"), "rule": "step", "max_atoms": 2},
     "projection": {"rule": "projection"},
     "step": {"rule": "step", "max_atoms": 2},
     "column": {"rule": "column", "max_atoms": 2},
@@ -60,7 +60,7 @@ QBOOSTS = {
     "logistic": {"loss": "logistic"},
     "squared hinge": {"loss": "squared_hinge"},
     "columns": {"pool": "columns", "loss": "log"},
-    "hinges": {"pool": Hinges(10), "loss": "log"},
+    "hinges": {"pool": Hinges(10), "loss": "log", "max_rounds": 4},
     "exact": {"search": "exact", "price": 1e-2, "max_rounds": 5},
 }
 

@@ -14,6 +14,7 @@ from laconic import (
 from laconic.device import place, reading
 from laconic.losses import LogLoss
 from laconic.model.arrange import Arrange
+from laconic.model.balls import Balls, Heights
 from laconic.model.feature_maps import model_scores
 from laconic.model.hinges import Hinge
 from laconic.model.lowering import LoweredMap
@@ -25,6 +26,8 @@ from problems import of_every_kind, random_problem
 
 RNG = np.random.default_rng(0)
 CENTRES = RNG.uniform(1, 3, (5, 2))
+NEAR = RNG.standard_normal((4, 20))  # three centres, and one of them twice
+NEAR[3] = NEAR[0]
 WINDOWS = WindowMaximum(  # the second column and the last one are the same
     (5, 4), [2, 3], RNG.standard_normal(13), [0, 0, 1, 1, 0, 0],
     [*CENTRES, CENTRES[1]], [0.7, 1.0, 2.0, 0.9, 5.0, 1.0],
@@ -37,6 +40,10 @@ PRIMITIVES = {
     "multiply": Multiply([0, 3], [1, 3]),
     "windows": WINDOWS,
     "hinge": Hinge([1, 2], [2, 5, 1], [1.0, -1.0, 0.5], [0.1, 0.2]),
+    "bumps": Heights(NEAR, [3.0, 6.0, 0.0, 4.0]),
+    "balls": Balls(NEAR, [5.0, 6.0, 0.0, 4.0], NEAR + 1, False),
+    "soft balls of one origin": Balls(NEAR, [5.0, 6.0, 7.0, 4.0], NEAR[:1], True),
+    "no balls": Balls(NEAR[:0], [], NEAR[:0], True),
     "look up": LookUp([2], [[1.0, 5.0, 2.0]]),
     "arrange": Arrange([Gather([2, 1]), Compare([0], [0.0], [0])], [2, 0, 1]),
 }
@@ -106,7 +113,33 @@ def test_hinges_do_not_see_gaps_that_they_do_not_read(device):
     assert np.isnan(found[3]).tolist() == [False, True]
 
 
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("unit", [2.0**-1060, 1e-200, 1e200])
+def test_balls_in_any_unit(soft, unit, device):
+    X = rows(np.float64)
+    X[5] = 1e90  # far outside
+    weights = np.random.default_rng(3).standard_normal((84, 2))
+    weights.reshape(4, 21, 2)[:, :-1] /= max(unit, 1e-290)
+    balls = Balls(NEAR * unit, np.full(4, 5.0) * unit, NEAR * unit, soft)
+    given = torch.from_numpy(X * unit).to(device)
+    map = Listed(balls)
+    known = model_scores(map, X * unit, weights, np.ones(2))
+    np.testing.assert_allclose(model_scores(map, given, weights, np.ones(2)).cpu(), known, 1e-6)
+    found = reading.columns(map, given).cpu()
+    np.testing.assert_allclose(found, map.columns(X * unit), rtol=1e-9, atol=1e-9 * unit)
+
+
+def test_rows_at_a_centre_are_exact(device):
+    """Also if all rows are far from zero."""
+    X = rows(np.float64) + 1e6
+    bumps = Heights(X[:3], [1e-3, 1e-6, 1.0])
+    found = reading.columns(Listed(bumps), torch.from_numpy(X).to(device)).cpu().numpy()
+    assert found[:3].tolist() == np.eye(3).tolist()
+
+
 BAD = {
+    "gaps in balls": (PRIMITIVES["balls"], rows(np.float64, missing=True)),
+    "gaps in bumps": (PRIMITIVES["bumps"], rows(np.float64, missing=True)),
     "hinge": (PRIMITIVES["hinge"], np.outer([1, 1.7e308], np.where(np.arange(20) == 5, -1, 1))),
     "overflow": (Multiply([0], [1]), np.full((3, 20), 1e200)),
     "gaps": (Gather([4]), rows(np.float64, missing=True)),
@@ -135,6 +168,7 @@ MODELS = {
     "rules": ShareBoostClassifier(2, pool="rules"),
     "hinges": ShareBoostClassifier(3, pool="hinges"),
     "pieces": ShareBoostClassifier(2, pool=Pieces(3, 2)),
+    "bumps": ShareBoostClassifier(2, pool="bumps"),
     "mixed": ShareBoostClassifier(4, pool=["columns", "stumps", "products"]),
     "boosted": TotalQBoostClassifier(5, loss="log"),
     "own loss": ShareBoostClassifier(2, loss=LogLoss()),

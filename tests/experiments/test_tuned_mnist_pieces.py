@@ -29,7 +29,7 @@ def small(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("kind", ["plain", "deformed"])
+@pytest.mark.parametrize("kind", ["plain", "noisy", "deformed"])
 def test_errors_of_both_forms_are_written(small, kind, monkeypatch):
     file = small / "pieces.json"
     command = ["tuned_mnist_pieces.py", "--kind", kind, "--sizes", 2, 3, "--epochs", 2]

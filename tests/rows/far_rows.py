@@ -7,8 +7,9 @@ import numpy as np
 from laconic.estimators.training import TrainingInMemory
 from laconic.pools import bind_parts
 from laconic.pools.signs import as_signs
+from laconic.rows.carrier import FarRows
 from laconic.rows.exchanges import Exchanges
-from laconic.rows.far import Far, FarRows
+from laconic.rows.far import Far
 from laconic.rows.keeper import Keeper
 from laconic.rows.rows import Rows
 from laconic.rows.shard import in_memory

@@ -8,7 +8,8 @@ import numpy as np
 from laconic.beyond.given import GivenParts
 from laconic.beyond.in_parts import shard_of
 from laconic.numeric.threads import Threads
-from laconic.rows.far import Far, FarRows
+from laconic.rows.carrier import FarRows
+from laconic.rows.far import Far
 from laconic.rows.keeper import Keeper
 from laconic.rows.tree import tree_sum
 from rows.far_rows import Forgetful

@@ -8,7 +8,7 @@ from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 
-from laconic import Predictor, ShareBoostClassifier
+from laconic import Predictor, ShareBoostClassifier, TotalQBoostClassifier
 from laconic.correct import Newton
 from laconic.data.labels import held_out_rows
 from laconic.deform import Deform
@@ -32,6 +32,11 @@ def booster(n=6, **settings):
     pool = Patches(n_templates=20, template_size=3, mask_grid=2, mask_sigma=2.0)
     own = {"pool": pool, "tune": True, "random_state": 0, "alpha": 1e-4}
     return ShareBoostClassifier(n, **{**own, **settings})
+
+
+def booster_of_prices():
+    pool = Patches(n_templates=20, template_size=3, mask_grid=2, mask_sigma=2.0)
+    return TotalQBoostClassifier(6, pool=pool, tune=True, random_state=0, price=0.0)
 
 
 @pytest.fixture(scope="module")
@@ -149,6 +154,15 @@ def test_places_do_not_move_where_they_count(digits, name):
         booster(tune=Tuning(places=True), **{name: value}).fit(*digits[:2])
 
 
+def test_places_do_not_move_to_excluded_pixels(digits):
+    with pytest.raises(ValueError, match="pixels that exclude forbids"):
+        booster(tune=Tuning(places=True), exclude=[0]).fit(*digits[:2])
+    pool = Patches(n_templates=20, template_size=3, mask_grid=2, mask_sigma=0.6)
+    model = booster(4, pool=pool, exclude=list(range(8))).fit(*digits[:2])
+    assert model.path_.chosen is not None
+    assert model.path_[4].map.features().min() >= 8
+
+
 def test_the_model_ships_as_any_other(digits, tuned, tmp_path):
     X_test = digits[2]
     tuned.predictor_.save(tmp_path / "m.laconic")
@@ -219,6 +233,17 @@ def test_after_an_interruption_the_chosen_model_stays(digits, monkeypatch):
     with pytest.warns(UserWarning, match="0 tuned sizes"):
         model = booster().fit(*digits[:2])
     assert model.status_ == "interrupted"
+    assert model.path_.chosen is None
+    assert model.n_atoms_ == 6
+
+
+@pytest.mark.parametrize("make", [booster, booster_of_prices])
+def test_a_descent_that_overflows_is_refused(digits, monkeypatch, make):
+    def too_far(atoms, model, *given):
+        return model._replace(weights=model.weights * np.nan)
+
+    monkeypatch.setattr("laconic.tune.path.descend", too_far)
+    model = make().fit(*digits[:2])
     assert model.path_.chosen is None
     assert model.n_atoms_ == 6
 

@@ -10,7 +10,8 @@ import numpy as np
 from laconic.beyond.in_parts import Pattern, shard_of
 from laconic.losses import Loss
 from laconic.numeric.parts import Here, Parts
-from laconic.rows.far import Far, FarRows
+from laconic.rows.carrier import FarRows
+from laconic.rows.far import Far
 from laconic.rows.keeper import Keeper
 from laconic.rows.limits import Limits
 from laconic.rows.recipe import Call, Recipe
@@ -18,7 +19,7 @@ from laconic.rows.tree import tree_sum
 
 
 class CarrierHere:
-    """Brings questions to shards in this process; see `laconic.rows.far.Carrier`.
+    """Brings questions to shards in this process; see `laconic.rows.carrier.Carrier`.
 
     Parameters
     ----------

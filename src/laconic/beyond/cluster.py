@@ -27,8 +27,9 @@ from laconic.data.doubts import stacklevel_of_user
 from laconic.losses import Loss
 from laconic.numeric.parts import Parts, Question, Step, steps
 from laconic.numeric.threads import Threads
+from laconic.rows.carrier import FarRows
 from laconic.rows.exchanges import Exchanges
-from laconic.rows.far import Far, FarRows
+from laconic.rows.far import Far
 from laconic.rows.keeper import Keeper
 from laconic.rows.limits import Limits
 from laconic.rows.recipe import Call, Recipe
@@ -204,7 +205,7 @@ def _done(futures: Sequence[Future], seconds: float) -> bool:
 
 
 class ClusterCarrier:
-    """Brings questions to the shards of a cluster; see `laconic.rows.far.Carrier`.
+    """Brings questions to the shards of a cluster; see `laconic.rows.carrier.Carrier`.
 
     Parameters
     ----------

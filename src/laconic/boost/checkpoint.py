@@ -13,6 +13,7 @@ from laconic.correct.objective import Certificate
 from laconic.files.journal import EVERY, Record, Saver
 from laconic.files.layout import Array, check_arrays, real_number, whole_number
 from laconic.pools.base import BoundPool
+from laconic.pools.opened import PREFIX, OpenPool
 
 # Numbers of an entry. Those in `_ANY` may be NaN or infinite.
 _NUMBERS = ("loss", "objective", "inner", "steepest", "cost", "seconds")
@@ -37,6 +38,9 @@ class Checkpoint(Saver):
     stage has its own part of the state. Its `laconic.boost.stages.Own` decides how that part is
     written and read.
 
+    Steps after the loop, such as tuning, may add records of their own to ``file``. Their headers
+    have an entry ``step``, and `resume` puts them in ``steps``.
+
     Parameters
     ----------
     path : str or path-like
@@ -51,11 +55,17 @@ class Checkpoint(Saver):
     ) -> None:
         super().__init__(path, "checkpoint", fingerprint, every)
         self._held: dict[str, list[PathEntry]] = {}
+        self.steps: list[Record] = []
+        self._pool: OpenPool | None = None
+        # Atoms that are not in the pool's list: those in the file, and those of the last snapshot.
+        self._joined = self._joining = 0
 
     # -- writing -------------------------------------------------------------------------------
 
     def snapshot(self, state: State) -> State:
         """Return a copy of the state with its own lists."""
+        if self._pool is not None:
+            self._joining = self._pool.n_joined
         return state.copy()
 
     def write(self, snapshot: State) -> bool:
@@ -76,10 +86,13 @@ class Checkpoint(Saver):
             "lengths": {name: len(entries) for name, entries in lists.items()},
             "items": items,
         }
-        outputs = len(snapshot.entries[0].base)
-        written = self.file.append(header, {**_arrays(new, outputs), **snapshot.own.arrays()})
+        arrays = {**_arrays(new, len(snapshot.entries[0].base)), **snapshot.own.arrays()}
+        if self._pool is not None and self._joining > self._joined:
+            header["joined"], own = self._pool.written(self._joined, self._joining)
+            arrays |= own
+        written = self.file.append(header, arrays)
         if written:
-            self._held = lists
+            self._held, self._joined = lists, self._joining
         return written
 
     # -- reading -------------------------------------------------------------------------------
@@ -90,7 +103,10 @@ class Checkpoint(Saver):
         The state is cut to the limits of the settling stage.
         """
         state = State(settle.begin())
-        with self.reading() as records:
+        self._pool = pool if isinstance(pool, OpenPool) else None
+        with self.reading() as read:
+            self.steps = [record for record in read if "step" in record[0]]
+            records = [record for record in read if "step" not in record[0]]
             if not records:
                 return state
             self._read(records, pool, n_outputs, state)
@@ -106,6 +122,7 @@ class Checkpoint(Saver):
         self._held = {name: [] for name in lists}
         known_arrays, later = {**_LAYOUT, **state.own.layout}, state.own.later
         for header, arrays in records:
+            arrays = self._let_join(header, arrays)
             # Older files also have the arrays of other stages, which are empty.
             arrays = {name: a for name, a in arrays.items() if name in known_arrays or len(a)}
             layout = {n: a for n, a in known_arrays.items() if n in arrays or n not in later}
@@ -117,6 +134,17 @@ class Checkpoint(Saver):
         state.own.read(header, arrays)
         if not (state.entries and state.own.sound(state.entries)):
             raise ValueError("its entries do not fit together")
+
+    def _let_join(
+        self, header: dict[str, Any], arrays: dict[str, np.ndarray]
+    ) -> dict[str, np.ndarray]:
+        """Let the atoms of a record join that the pool does not list. Return its other arrays."""
+        own = {name: array for name, array in arrays.items() if name.startswith(PREFIX)}
+        if own:
+            if self._pool is None:
+                raise ValueError("it has atoms that are not in the list of the pool")
+            self._joined += self._pool.read(header["joined"], own)
+        return {name: array for name, array in arrays.items() if name not in own}
 
     def _take_up(
         self,
@@ -146,7 +174,7 @@ class Checkpoint(Saver):
                 scales=pool.scales(chosen),
                 means=arrays["means"][columns],
                 gains=tuple(arrays["gains"][atoms].tolist()),
-                certificate=_certificate(item["certificate"]),
+                certificate=read_certificate(item["certificate"]),
                 footprint=_optional(item.get("footprint")),
                 **{n: real_number(item[n], n, finite=n not in _ANY) for n in _NUMBERS},
             )
@@ -208,7 +236,8 @@ def _optional(stored: Any) -> int | None:
     return None if stored is None else whole_number(stored, "footprint")
 
 
-def _certificate(stored: Any) -> Certificate:
+def read_certificate(stored: Any) -> Certificate:
+    """Return the certificate in a record's header."""
     gap, decrement, gradient, evaluations, products, converged = stored
     if not isinstance(converged, bool):
         raise ValueError("converged must be true or false")

@@ -156,6 +156,10 @@ class Path:
 
         return html_path(self)
 
+    def is_tuned(self, size: int) -> bool:
+        """Return whether the atoms of a size were tuned, so that they are not in the pool."""
+        return self.chosen is not None and self[size] is not self.chosen[size]
+
     def _span(self) -> str:
         return f"{self.entries[0].size} to {self.entries[-1].size}"
 

@@ -53,12 +53,18 @@ class ByRule:
     model : CorrectAll
         The settling stage. Its model is the one at which the rows were last evaluated.
     admissible : Admissible
+
+    Attributes
+    ----------
+    score : float
+        The score of the atom that the rule chose last.
     """
 
     def __init__(self, rule: Rule, model: CorrectAll, admissible: Admissible) -> None:
         self.rule = rule
         self.model = model
         self.admissible = admissible
+        self.score = -np.inf
         self._chosen: tuple[int, ...] = ()
         self._useless: list[int] = []
 
@@ -102,6 +108,7 @@ class ByRule:
         self._check(choice, barred)
         entries[-1] = replace(entry, steepest=max(choice.steepest, self.model.intercept_norm))
         rounding = 8.0 * np.finfo(rows.dtype).eps
+        self.score = choice.score
         return None if choice.index < 0 or not choice.score > rounding else choice.index
 
     def _check(self, choice: Any, barred: np.ndarray) -> None:

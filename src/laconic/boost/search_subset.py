@@ -15,6 +15,7 @@ from laconic.boost.record import Recorder
 from laconic.boost.search_state import SearchState
 from laconic.boost.shares import shares_of_fall
 from laconic.boost.stages import Settle, State
+from laconic.correct import Orthant
 from laconic.correct.objective import Objective
 from laconic.penalties import L1
 from laconic.subset import Fit, find_method
@@ -87,6 +88,11 @@ class SearchSubset(Settle):
         """
         capped = self.max_atoms is not None or bool(self.record.costs.caps)
         return self.search is not None and (self.price > 0 or capped)
+
+    @property
+    def corrector(self) -> Orthant:
+        """The solver of the weights of given atoms, if they are not signs."""
+        return Orthant()
 
     # -- the stage -----------------------------------------------------------------------------
 

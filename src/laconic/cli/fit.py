@@ -49,6 +49,11 @@ def add_arguments(fit: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     fit.add_argument("--balanced", action="store_true", help="give every class the same weight")
     fit.add_argument("--refine", action="store_true", help="improve each size by swapping atoms")
+    fit.add_argument(
+        "--tune", action="store_true",
+        help="then re-optimise the atoms themselves, with their weights; for atoms that have "
+        "parameters, such as --pool hinges",
+    )  # fmt: skip
     size = fit.add_mutually_exclusive_group()
     size.add_argument(
         "--cv", type=int, metavar="K",

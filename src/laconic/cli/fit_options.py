@@ -120,7 +120,7 @@ def _alpha(text: str) -> float | str:
 _OWN = {
     **dict.fromkeys(("rule", "alpha"), ("share",)),
     **dict.fromkeys(("price", "l1", "max_rounds", "hot_start", "search"), ("totalq",)),
-    **dict.fromkeys(("pool", "include", "early_stopping"), ("share", "totalq")),
+    **dict.fromkeys(("pool", "include", "early_stopping", "tune"), ("share", "totalq")),
     "refine": ("share", "compact"),
     "time_limit": ("compact",),
 }
@@ -152,6 +152,24 @@ def settle(args: argparse.Namespace) -> None:
     args.pool = args.pool or ("columns" if args.method == "share" else "stumps")
     if args.method == "share" and args.max_atoms is None:
         args.max_atoms = 20
+    if args.tune:
+        _check_tunable(args.pool)
+
+
+def _check_tunable(pool: str | list[str]) -> None:
+    """Refuse pools whose atoms have no parameters."""
+    from laconic.pools import make_pool
+
+    def tunable(name: str | list[str]) -> bool:
+        return bool(getattr(make_pool(name, None, None, []), "tunable", False))
+
+    if not tunable(pool):
+        given = pool if isinstance(pool, str) else ",".join(pool)
+        known = " or --pool ".join(filter(tunable, POOLS))
+        raise UserError(
+            f"--tune changes the parameters of atoms, and those of --pool {given} cannot be tuned. "
+            f"Use --pool {known}, or leave out --tune."
+        )
 
 
 def _given(args: argparse.Namespace, *names: str) -> dict[str, Any]:
@@ -217,6 +235,7 @@ def _of_the_loop(args: argparse.Namespace, seed: int) -> dict[str, Any]:
         "cv": args.cv,
         "scoring": args.scoring,
         "early_stopping": args.early_stopping,
+        "tune": args.tune,
         "checkpoint": args.checkpoint,
         "random_state": seed,
         "verbose": 1,

@@ -31,32 +31,24 @@ def settings_of(estimator: Any, *limits: str) -> dict[str, Any]:
 
 def _settings(estimator: Any, left_out: tuple[str, ...]) -> dict[str, Any]:
     params = estimator.get_params(deep=False)
-    return {name: _plain(value) for name, value in params.items() if name not in left_out}
+    return {name: plain(value) for name, value in params.items() if name not in left_out}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return a setting, with any estimator in it replaced by its class name and its settings."""
     if hasattr(value, "get_params") and not isinstance(value, type):
         kind = type(value)
         return (f"{kind.__module__}.{kind.__qualname__}", _settings(value, HOW_IT_RUNS))
     if type(value) in (list, tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if type(value) is dict:
-        return {name: _plain(item) for name, item in value.items()}
+        return {name: plain(item) for name, item in value.items()}
     return value
 
 
 def fingerprint(X: Any, y: np.ndarray, weight: np.ndarray, settings: dict[str, Any]) -> str:
     """Return a digest of all that a fit's result depends on: settings, data, labels and weights."""
-    sha = hashlib.sha256()
-    try:
-        sha.update(joblib.hash(settings).encode())
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        why = error.args[0] if error.args else error  # joblib adds all settings
-        raise ValueError(
-            f"a checkpoint needs settings that can be compared when a fit is resumed ({why}); "
-            "define functions at the top of a module, not as a lambda or inside another function"
-        ) from error
+    sha = hashlib.sha256(digest_of(settings).encode())
     # The order in memory is part of the digest, because sums over rows and over columns round
     # differently.
     kind = X.format if sparse.issparse(X) else f"dense {X.flags.c_contiguous:d}"
@@ -68,3 +60,15 @@ def fingerprint(X: Any, y: np.ndarray, weight: np.ndarray, settings: dict[str, A
     for part in (*parts, y, weight):
         sha.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
     return sha.hexdigest()
+
+
+def digest_of(settings: dict[str, Any]) -> str:
+    """Return a digest of settings."""
+    try:
+        return str(joblib.hash(settings))
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        why = error.args[0] if error.args else error  # joblib adds all settings
+        raise ValueError(
+            f"a checkpoint needs settings that can be compared when a fit is resumed ({why}); "
+            "define functions at the top of a module, not as a lambda or inside another function"
+        ) from error

@@ -1,7 +1,7 @@
 """Read a lowered map on a device: the columns and scores of new rows, as tensors.
 
-The primitives that pools on devices make are computed there. All others are computed on the
-processor, and their answers are moved back.
+The primitives in `READINGS` are computed there. All others are computed on the processor, and their
+answers are moved back.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from laconic.device.balls import ball_columns, ball_scores, bump_columns
 from laconic.device.precision import full_precision
 from laconic.device.surveys import blocks_of_rows
 from laconic.device.tensors import can_hold
 from laconic.device.windows import window_maxima
 from laconic.model.arrange import Arrange
+from laconic.model.balls import Balls, Heights
 from laconic.model.conditions import EQUAL, MISSING
 from laconic.model.feature_maps import GAPS, FeatureMap
 from laconic.model.hinges import Hinge
@@ -48,8 +50,11 @@ def scores(map: FeatureMap, X: Tensor, weights: np.ndarray, intercept: np.ndarra
     base = torch.from_numpy(np.ascontiguousarray(intercept, dtype=np.float64)).to(X.device)
     out = base.repeat(len(X), 1)
     with full_precision():
-        for s in row_blocks(len(X), max(HELD // max(width_of(primitives), 1), 1)):
-            out[s] += _columns(primitives, X[s]).double() @ given
+        if len(primitives) == 1 and type(primitives[0]) in SCORES:
+            out += SCORES[type(primitives[0])](primitives[0], X, given)
+        else:
+            for s in row_blocks(len(X), max(HELD // max(width_of(primitives), 1), 1)):
+                out[s] += _columns(primitives, X[s]).double() @ given
     if not bool((out.abs() < LARGEST_SCORE).all()):
         _refuse(primitives, X, out)
     return out
@@ -148,5 +153,10 @@ READINGS: dict[type[Primitive], Callable[[Any, Tensor], Tensor]] = {
     Hinge: _hinge,
     Arrange: _arrange,
     WindowMaximum: window_maxima,
+    Heights: bump_columns,
+    Balls: ball_columns,
 }
 """Primitives that are computed on a device."""
+
+SCORES: dict[type[Primitive], Callable[[Any, Tensor, Tensor], Tensor]] = {Balls: ball_scores}
+"""Primitives whose scores are computed without their columns."""

@@ -42,9 +42,12 @@ from laconic.estimators.tuning import (
     asked_tuning,
     given_to_tuner,
     judged_rows,
+    mark_of_tuning,
     may_grow,
+    moving,
     shown,
     tuned_path,
+    tuning_of_a_fold,
 )
 from laconic.export.footprint import Target, find_target
 from laconic.look.parts_bar import parts_progress
@@ -55,6 +58,7 @@ from laconic.numeric.threads import Threads
 from laconic.pools import Pool, make_pool
 from laconic.rows.asked import RowsAsked
 from laconic.rows.rows import Rows
+from laconic.tune.kept import KeptTuning
 
 Self = TypeVar("Self", bound="BoostedClassifier")
 
@@ -97,6 +101,8 @@ class BoostedClassifier(PathClassifier):
     """Settings that say how far a fit goes or which size it uses, but not what it finds."""
     _signs = False
     """Whether columns of 0 and 1 are treated as columns of -1 and 1."""
+    _minimal = False
+    """Whether the objective is the answer, so that the weights of tuned atoms must minimise it."""
 
     scale: str | None
     groups: Any
@@ -120,6 +126,7 @@ class BoostedClassifier(PathClassifier):
     n_jobs: int | None
     verbose: int
     fit_intercept: bool
+    tune: Any
     device: Any
 
     # -- for subclasses to override ------------------------------------------------------------
@@ -189,7 +196,7 @@ class BoostedClassifier(PathClassifier):
     def _fit_checked(self: Self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
         """Fit with settings that were checked."""
         ready = self._prepared(X, y, sample_weight)
-        judged = judged_rows(self, ready)
+        judged, mark = judged_rows(self, ready), mark_of_tuning(self)
         folds_first = self.cv is not None and self._folds_choose_settings()
         if folds_first:
             self.cv_scores_ = self._cross_validate(ready, sample_weight, groups)
@@ -204,8 +211,9 @@ class BoostedClassifier(PathClassifier):
                 if saver is not None:
                     state = saver.resume(rows.pool, rows.n_outputs, loop.settle)
                     loop.hooks.insert(len(ready.hooks), saver)  # a round may be refused first
+                kept = KeptTuning(saver, mark, ready.hooks)
                 self._run(loop, state)
-                tuned = self._tuned(ready, judged, loop, state, threads)
+                tuned = self._tuned(ready, judged, loop, state, threads, kept)
         if rows.exchanges is not None:
             self.exchanges_ = rows.exchanges
         self._keep(loop, state, ready.held, tuned)
@@ -228,9 +236,10 @@ class BoostedClassifier(PathClassifier):
         asked_tuning(self)
 
     def _draws(self) -> tuple[str, str] | None:
-        if not self.early_stopping:
-            return None
-        return "of a fit with early_stopping", "holds out the same rows"
+        for name in ("early_stopping", "tune"):
+            if getattr(self, name) is not False:
+                return f"of a fit with {name}", "holds out the same rows"
+        return None
 
     def _prepared(self, X: Any, y: Any, sample_weight: Any) -> Ready:
         """Check the data, and hold out rows if that is asked for."""
@@ -281,7 +290,8 @@ class BoostedClassifier(PathClassifier):
         """Return the pool bound to the rows to learn from."""
         n_outputs = ready.loss.n_outputs(len(self.classes_))
         settings = n_outputs, threads, self.fit_intercept, self._limits
-        return ready.training.rows(RowsAsked(ready.pool, self._signs, ready.loss, *settings))
+        asked = RowsAsked(ready.pool, self._signs, ready.loss, *settings, moving(self) is not None)
+        return ready.training.rows(asked)
 
     def _terms(self, rows: Rows, ready: Ready) -> Terms:
         """Return the costs, and the atoms that are always or never in the model."""
@@ -345,9 +355,12 @@ class BoostedClassifier(PathClassifier):
         """
         assert isinstance(ready.training, TrainingInMemory | TrainingOnDevice)
         only_once = ("cv", "scoring", "checkpoint", "callbacks")
-        plain = {"tune": False} if "tune" in self.get_params(deep=False) else {}
         # A generator of folds cannot be cloned, so cv is removed before cloning.
-        fold = clone(copy(self).set_params(verbose=0, **dict.fromkeys(only_once), **plain))
+        fold = clone(
+            copy(self).set_params(
+                verbose=0, tune=tuning_of_a_fold(self), **dict.fromkeys(only_once)
+            )
+        )
         fold._limits = self._limits._replace(rows=len(ready.training.codes))
         if self._categories:
             pool = make_pool(self._pool_object(), self.scale, self.groups, list(self._categories))
@@ -363,24 +376,34 @@ class BoostedClassifier(PathClassifier):
     # -- what is kept --------------------------------------------------------------------------
 
     def _tuned(
-        self, ready: Ready, judged: Any, loop: Loop, state: State, threads: Threads
+        self,
+        ready: Ready,
+        judged: Any,
+        loop: Loop,
+        state: State,
+        threads: Threads,
+        kept: KeptTuning | None = None,
     ) -> dict[int, PathEntry]:
-        """Return the accepted tuned entries by size. After Ctrl-C, those that were finished."""
+        """Return the accepted tuned entries by size. After Ctrl-C, those that were finished.
+
+        ``kept`` is what a checkpoint knows of tuning.
+        """
         tuning, found = asked_tuning(self), dict[int, PathEntry]()
-        if tuning is None or state.status == "interrupted":
+        if tuning is None or not tuning.joint or state.status == "interrupted":
             return found
         from laconic.tune.path import Tuner
 
+        kept = kept or KeptTuning(None, "")
         path = self._entries(loop, state)
         sizes = asked_sizes(tuning, path, self._chosen_size(state, path, ready.held))
         given = given_to_tuner(self, ready, judged, loop, threads)
-        with shown(self.verbose) as told:
-            tuner = Tuner(given, tuning, may_grow(self, tuning), told)
+        with shown(self.verbose) as told, kept:
+            tuner = Tuner(given, tuning, may_grow(self, tuning), told, kept)
 
-            def kept() -> str:
+            def what() -> str:
                 return f"{len(found)} tuned sizes, and the others as they were chosen"
 
-            self._until_interrupted(lambda: tuned_path(tuner, path, sizes, found), state, kept)
+            self._until_interrupted(lambda: tuned_path(tuner, path, sizes, found), state, what)
         return found
 
     def _keep(

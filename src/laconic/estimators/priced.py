@@ -23,6 +23,7 @@ from laconic.estimators.independent import at_the_same_time, independent, whole
 from laconic.estimators.scorers import FoldScorer
 from laconic.estimators.sizes import one_standard_error, part_of, used_folds
 from laconic.estimators.terms import check_prices
+from laconic.estimators.tuning import judged_rows
 from laconic.look.bars import progress_bar
 from laconic.numeric.threads import Threads
 from laconic.rows.rows import Rows
@@ -117,14 +118,14 @@ class PricedClassifier(BoostedClassifier):
         A hot start that was stopped has no caps. Its last round may be beyond them. Then the size
         is the largest of the path.
         """
-        last = state.entries[-1]
-        return last.size if any(entry is last for entry in path) else path[-1].size
+        last = state.entries[-1]  # the path may have a tuned entry in its place
+        return last.size if any(e.numbers == last.numbers for e in path) else path[-1].size
 
     def _keep_proof(self, loop: Loop, state: State) -> None:
         """Keep every round, and the bounds that hold for all weights over the pool."""
         bound, last = SearchState.of(state).bound, state.entries[-1]
         if not any(entry is last for entry in self.path_):
-            bound = -np.inf
+            bound = -np.inf  # it is of other weights than those in use
         self.price_ = self._price()
         self.rounds_ = state.entries
         self.dual_value_ = dual_value(state.entries, self.l1)
@@ -143,7 +144,9 @@ class PricedClassifier(BoostedClassifier):
         """Use the path's model of ``size`` atoms, with its objective and bounds."""
         super()._use(size)
         self.objective_ = self.path_[size].objective + self._charge(self.path_[size])
-        self.duality_gap_ = self.objective_ - self.dual_value_
+        # The dual value is of the atoms of the pool, and tuned atoms are others.
+        tuned = self.path_.is_tuned(size)
+        self.duality_gap_ = np.nan if tuned else self.objective_ - self.dual_value_
         self.search_bound_ = self._search_bounds.get(size, -np.inf)
 
     # -- several models -----------------------------------------------------------------------
@@ -269,15 +272,17 @@ def fitted_path(
         shared = clone(estimator).set_params(**{name: models[0].get_params()[name]})
         shared._check_fit(None)
         ready = shared._prepared(X, y, sample_weight)
+        judged = judged_rows(shared, ready)
         rows = shared._rows(ready, threads)
         terms = shared._terms(rows, ready)
         known = {name: getattr(shared, name) for name in _OF_DATA if hasattr(shared, name)}
         for model in models:
             model.__dict__.update(known)
+        given = rows, ready, judged, terms, threads
         if name == "price":
-            yield from _at_prices(shared, models, rows, ready, terms)
+            yield from _at_prices(shared, models, *given)
         else:
-            _at_l1(models, rows, ready, terms)
+            _at_l1(models, *given)
             yield from models
 
 
@@ -286,7 +291,9 @@ def _at_prices(
     models: list[Priced],
     rows: Rows,
     ready: Ready,
+    judged: Any,
     terms: Terms,
+    threads: Threads,
 ) -> Iterator[Priced]:
     """Fit every price from the same hot start.
 
@@ -304,11 +311,19 @@ def _at_prices(
         settle.sizes = sizes
         state, loop = start.copy(), model._loop_of(settle, ready, terms)
         model._run(loop, state)
-        _keep(model, loop, state, ready, rows)
+        tuned = model._tuned(ready, judged, loop, state, threads)
+        _keep(model, loop, state, ready, rows, tuned)
         yield model
 
 
-def _at_l1(models: list[Priced], rows: Rows, ready: Ready, terms: Terms) -> None:
+def _at_l1(
+    models: list[Priced],
+    rows: Rows,
+    ready: Ready,
+    judged: Any,
+    terms: Terms,
+    threads: Threads,
+) -> None:
     """Fit every l1, each from the model of the next larger l1."""
     start: tuple[int, ...] = ()
     for model in sorted(models, key=lambda m: -m.l1):
@@ -316,12 +331,20 @@ def _at_l1(models: list[Priced], rows: Rows, ready: Ready, terms: Terms) -> None
         loop = model._loop_of(settle, ready, terms)
         state = settle.refitted([n for n in start if n not in terms.include])
         model._run(loop, state)
-        _keep(model, loop, state, ready, rows)
+        tuned = model._tuned(ready, judged, loop, state, threads)
+        _keep(model, loop, state, ready, rows, tuned)
         start = state.entries[-1].numbers
 
 
-def _keep(model: Priced, loop: Loop, state: State, ready: Ready, rows: Rows) -> None:
+def _keep(
+    model: Priced,
+    loop: Loop,
+    state: State,
+    ready: Ready,
+    rows: Rows,
+    tuned: dict[int, PathEntry],
+) -> None:
     """Set the fitted attributes. A question to a cluster counts for the next model that is kept."""
-    model._keep(loop, state, ready.held)
+    model._keep(loop, state, ready.held, tuned)
     if rows.exchanges is not None:
         model.exchanges_ = rows.exchanges.taken()

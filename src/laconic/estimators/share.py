@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from laconic.boost.correct_all import CorrectAll, Refinement
 from laconic.boost.loop import Loop
+from laconic.boost.moved import ByRuleMoved
 from laconic.boost.path import PathEntry, rounds_needed
 from laconic.boost.propose import ByRule
 from laconic.boost.record import Recorder
@@ -21,6 +22,7 @@ from laconic.correct import Newton
 from laconic.data.doubts import stacklevel_of_user
 from laconic.estimators.booster import BoostedClassifier, Ready, Terms
 from laconic.estimators.budgets import tight_caps
+from laconic.estimators.tuning import mark_of_moves, mover
 from laconic.look.progress import Shown, progress
 from laconic.losses import Loss, find_loss
 from laconic.penalties import check_penalty, find_penalty
@@ -96,7 +98,8 @@ class ShareBoostClassifier(BoostedClassifier):
         balls. A tuned model is used if it has a lower loss on held-out rows; without
         ``early_stopping``, the share ``validation_fraction`` of the rows is held out for this.
         ``path_.chosen`` is the path without tuning. See `laconic.tune.Tuning` for settings, and for
-        which sizes are tuned. Only for ``"hinges"``, ``"bumps"``, and `laconic.pools.Patches` and
+        which sizes are tuned. With ``Tuning(at_selection=True)``, hinges and patches are also moved
+        when they are chosen. Only for ``"hinges"``, ``"bumps"``, and `laconic.pools.Patches` and
         ``Pieces(soft=True)``.
     groups : sequence, default=None
         A label for every feature, or lists of feature numbers. Features of a group are chosen
@@ -153,8 +156,9 @@ class ShareBoostClassifier(BoostedClassifier):
     checkpoint : str or path-like, default=None
         File that keeps the state. If the file exists, the fit resumes from it and ends with the
         identical model. A file of other data or settings is refused, but you may raise
-        ``max_atoms``. A kill loses the current round and at most 5 seconds before it. If the file
-        can no longer be written, a warning says so and the fit goes on.
+        ``max_atoms`` and change ``tune``. A kill loses the current round (or epoch of tuning) and
+        at most 5 seconds before it. If the file can no longer be written, a warning says so and the
+        fit goes on.
     callbacks : list of callables, default=None
         Called with the loop's state after every round. If a callback returns something true, the
         fit ends.
@@ -414,13 +418,15 @@ class ShareBoostClassifier(BoostedClassifier):
         return self.max_atoms, self.max_atoms
 
     def _fingerprinted(self) -> dict[str, Any]:
-        return {"alpha": self.alpha_}
+        return {"alpha": self.alpha_, **mark_of_moves(self)}
 
     def _loop(self, rows: Rows, ready: Ready, terms: Terms) -> Loop:
         penalty = find_penalty(self.penalty, self.alpha_, self.beta)
         corrector, record = Newton(self.tol), Recorder(rows, terms.costs)
         model = CorrectAll(record, corrector, penalty, self.max_atoms, terms.include)
-        propose = ByRule(find_rule(self.rule, penalty, corrector), model, terms.admissible)
+        stage = find_rule(self.rule, penalty, corrector), model, terms.admissible
+        own = mover(self, ready)
+        propose = ByRule(*stage) if own is None else ByRuleMoved(*stage, own)
         return Loop(propose, model, record, ready.held, self._hooks(ready))
 
     def _progress(self) -> AbstractContextManager[Shown]:

@@ -87,6 +87,11 @@ class TotalQBoostClassifier(PricedClassifier):
     fit_intercept : bool, default=True
         Whether a constant is always in the model, without price or penalty. The paper has no
         constant: False gives its problem (2) exactly.
+    tune : bool or Tuning, default=False
+        Re-optimise the parameters of the chosen atoms together with their weights when the last
+        round is done, as for `ShareBoostClassifier`, under the loss and the l1 term of this
+        problem. A tuned model has as many atoms and the same price. It is used if it has a lower
+        loss on held-out rows. ``path_.chosen`` is the path without tuning.
     groups : sequence, default=None
         A label for every feature, or lists of feature numbers. Features of a group are in or out
         together. Only for ``"columns"``, alone or in a list. (Groups of rows, for
@@ -136,8 +141,9 @@ class TotalQBoostClassifier(PricedClassifier):
     checkpoint : str or path-like, default=None
         File that keeps the state. If the file exists, the fit resumes from it and ends with the
         identical model. A file of other data or settings is refused, but you may raise
-        ``max_rounds``. A kill loses the current round and at most 5 seconds before it. If the file
-        can no longer be written, a warning says so and the fit goes on.
+        ``max_rounds`` and change ``tune``. A kill loses the current round (or epoch of tuning) and
+        at most 5 seconds before it. If the file can no longer be written, a warning says so and the
+        fit goes on.
     callbacks : list of callables, default=None
         Called with the loop's state after every round. If a callback returns something true, the
         fit ends.
@@ -187,9 +193,10 @@ class TotalQBoostClassifier(PricedClassifier):
         because not all of its atoms can be checked. With a loss of your own, it is valid if the
         loss is never below 0.
     duality_gap_ : float
-        ``objective_ − dual_value_``. It is at least price · n_atoms (Theorem 2).
+        ``objective_ − dual_value_``. It is at least price · n_atoms (Theorem 2). It is NaN for a
+        tuned model, because the dual value is for the atoms of the pool, and tuned ones are others.
     bound_ : float
-        No weights over the pool have an objective (2) below this.
+        No weights over the pool have an objective (2) below this. Tuned atoms may.
     search_bound_ : float
         With ``search="exact"``, no subset of H has an objective below this. It is -inf for other
         searches, and for the other sizes of the path.
@@ -247,6 +254,7 @@ class TotalQBoostClassifier(PricedClassifier):
         "search_options": [dict, None],
         "scale": [StrOptions({"max", "std"}), None],
         "fit_intercept": ["boolean"],
+        "tune": "no_validation",  # asked_tuning checks it
         "groups": ["array-like", None],
         "costs": ["array-like", dict, StrOptions({"operations"}), None],
         "max_cost": [Interval(Real, 0, None, closed="neither"), None],
@@ -271,8 +279,9 @@ class TotalQBoostClassifier(PricedClassifier):
         "verbose": ["verbose"],
     }
 
-    _limits_of_fit = ("max_rounds", "n_iter_no_change", "cv", "scoring")
+    _limits_of_fit = ("max_rounds", "n_iter_no_change", "cv", "scoring", "tune")
     _signs = True
+    _minimal = True
 
     def __init__(
         self,
@@ -288,6 +297,7 @@ class TotalQBoostClassifier(PricedClassifier):
         search_options: dict[str, Any] | None = None,
         scale: str | None = "max",
         fit_intercept: bool = True,
+        tune: Any = False,
         groups: Any = None,
         costs: Any = None,
         max_cost: float | None = None,
@@ -322,6 +332,7 @@ class TotalQBoostClassifier(PricedClassifier):
         self.search_options = search_options
         self.scale = scale
         self.fit_intercept = fit_intercept
+        self.tune = tune
         self.groups = groups
         self.costs = costs
         self.max_cost = max_cost

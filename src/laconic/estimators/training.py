@@ -8,6 +8,7 @@ import numpy as np
 
 from laconic.data.fingerprint import fingerprint
 from laconic.pools import bind_parts
+from laconic.pools.opened import as_open
 from laconic.pools.signs import as_signs
 from laconic.rows.asked import RowsAsked
 from laconic.rows.rows import Rows, rows_in_memory
@@ -32,9 +33,10 @@ class TrainingInMemory(NamedTuple):
 
     def rows(self, asked: RowsAsked) -> Rows:
         """Bind a pool to the rows, and return their shards; see `Training.rows`."""
-        bounds = bind_parts(
-            asked.pool, asked.limits.parts(self.X, self.codes, self.weight), asked.threads
-        )
+        parts = asked.limits.parts(self.X, self.codes, self.weight)
+        bounds = bind_parts(asked.pool, parts, asked.threads)
+        if asked.opens:
+            bounds = as_open(bounds, [part[0] for part in parts])
         if asked.signs:
             bounds = [as_signs(bound) for bound in bounds]
         settings = asked.n_outputs, asked.threads, asked.intercept, asked.limits

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +13,9 @@ import numpy as np
 
 from laconic.boost.path import PathEntry
 from laconic.data.doubts import stacklevel_of_user
+from laconic.data.fingerprint import digest_of, plain
 from laconic.data.labels import held_out_rows
+from laconic.estimators.training import TrainingInMemory
 from laconic.numeric.namespaces import to_host
 from laconic.numeric.parts import watched
 from laconic.pools import make_pool
@@ -20,12 +23,15 @@ from laconic.tune.settings import Tuning
 
 if TYPE_CHECKING:
     from laconic.beyond.to_tune import JudgedParts
+    from laconic.boost.moved import Mover
     from laconic.tune.path import Held, Tuner, TuningGiven
     from laconic.tune.rows import RowsToTune
 
 
 # Settings that count what an atom may take more of when its place or its width changes.
 COUNTED = ("costs", "max_features", "max_operations", "max_bytes")
+# Rules whose score is a smooth function of an atom's parameters, almost everywhere.
+MOVING_RULES = ("gradient", "projection")
 
 
 def asked_tuning(estimator: Any) -> Tuning | None:
@@ -33,7 +39,7 @@ def asked_tuning(estimator: Any) -> Tuning | None:
 
     The data need not be known.
     """
-    tune = getattr(estimator, "tune", False)
+    tune = estimator.tune
     if tune is False:
         return None
     if tune is not True and not isinstance(tune, Tuning):
@@ -46,9 +52,41 @@ def asked_tuning(estimator: Any) -> Tuning | None:
             'pool="hinges", pool="bumps", or Patches or Pieces(soft=True) of laconic.pools'
         )
     tuning = Tuning() if tune is True else tune
+    if tuning.at_selection:
+        _check_moves(estimator, pool)
     _check_places(estimator, tuning)
     _check_sizes(estimator, tuning)
     return tuning
+
+
+def _check_moves(estimator: Any, pool: Any) -> None:
+    """Refuse settings with which atoms cannot be moved when they are chosen."""
+    rule = getattr(estimator, "rule", None)
+    if rule is None:
+        raise TypeError(
+            f"at_selection=True moves atoms along the score of ShareBoostClassifier's rule; "
+            f"leave it out for a {type(estimator).__name__}"
+        )
+    if rule not in MOVING_RULES:
+        raise ValueError(
+            f'at_selection=True moves atoms along the score of rule="gradient" or "projection", '
+            f"and rule={rule!r} has no such score; use one of the two, or leave at_selection out"
+        )
+    if not getattr(pool, "movable", False):
+        raise TypeError(
+            f"at_selection=True moves hinges and patches, not the atoms of {type(pool).__name__}; "
+            "leave it out to tune them after the path is grown"
+        )
+    if not estimator.fit_intercept:
+        raise ValueError(
+            "at_selection=True needs fit_intercept=True, because the score of a centred column "
+            "says where to move an atom"
+        )
+    if estimator.device is not None:
+        raise ValueError(
+            f"at_selection=True moves atoms on the processor, not on device={estimator.device!r}; "
+            "leave one of them out"
+        )
 
 
 def _check_places(estimator: Any, tuning: Tuning) -> None:
@@ -58,13 +96,22 @@ def _check_places(estimator: Any, tuning: Tuning) -> None:
             f"with places=True, tuned atoms may read more inputs and take more operations and "
             f"bytes, and {counted[0]} counts them; leave places out, or set {counted[0]}=None"
         )
+    if tuning.places and estimator.exclude:
+        raise ValueError(
+            "with places=True, tuned patches may read pixels that exclude forbids; leave places "
+            "out, or set exclude=None"
+        )
 
 
 def _check_sizes(estimator: Any, tuning: Tuning) -> None:
     most = estimator._largest()[0]
-    if tuning.sizes is not None and not isinstance(tuning.sizes, str) and max(tuning.sizes) > most:
+    if tuning.sizes is None or isinstance(tuning.sizes, str):
+        return
+    if (largest := max(tuning.sizes, default=0)) > most:
+        name = "max_rounds" if estimator.max_atoms is None else "max_atoms"
         raise ValueError(
-            f"the path has no model of {max(tuning.sizes)} atoms to tune, because max_atoms={most}"
+            f"the path has no model of {largest} atoms to tune, because "
+            f"{name}={getattr(estimator, name)}"
         )
 
 
@@ -109,7 +156,14 @@ def judged_rows(estimator: Any, ready: Any) -> JudgedHere | JudgedParts | None:
     It is called before the path is grown, so that rows that cannot be tuned are refused at once.
     """
     tuning, training = asked_tuning(estimator), ready.training
-    if tuning is None or ready.held is not None:
+    if tuning is None:
+        return None
+    if tuning.at_selection and not isinstance(training, TrainingInMemory):
+        raise TypeError(
+            "at_selection=True needs rows in the memory of the processor; give X as an array of "
+            "NumPy, or leave at_selection out"
+        )
+    if ready.held is not None or not tuning.joint:
         return None
     if not hasattr(training, "X"):
         from laconic.beyond.to_tune import JudgedParts
@@ -131,6 +185,20 @@ def _check_copies(tuning: Tuning) -> None:
         )
 
 
+def mark_of_tuning(estimator: Any) -> str:
+    """Return a digest of the settings of tuning, by which a checkpoint knows what it has.
+
+    Sizes are left out, because a size that is asked for twice is tuned once. Settings that cannot
+    be compared are refused if there is a checkpoint.
+    """
+    tuning = asked_tuning(estimator)
+    if tuning is None or estimator.checkpoint is None:
+        return ""
+    names = [field.name for field in fields(tuning) if field.name != "sizes"]
+    settings = {name: plain(getattr(tuning, name)) for name in names}
+    return digest_of({**settings, "places": may_grow(estimator, tuning)})
+
+
 def given_to_tuner(
     estimator: Any,
     ready: Any,
@@ -147,7 +215,8 @@ def given_to_tuner(
         *_divided(estimator, ready, judged, threads),
         ready.loss,
         loop.settle.penalty,
-        estimator.tol,
+        loop.settle.corrector,
+        estimator._minimal,
         loop.record.rows.n_outputs,
         estimator.fit_intercept,
         threads,
@@ -196,11 +265,39 @@ def _part(training: Any, numbers: np.ndarray) -> tuple[Any, Any, Any]:
     return training.X[numbers], training.codes[numbers], weight / weight.sum()
 
 
+def moving(estimator: Any) -> Tuning | None:
+    """Return the settings of ``tune`` if atoms are moved when they are chosen, or None."""
+    tuning = asked_tuning(estimator)
+    return tuning if tuning is not None and tuning.at_selection else None
+
+
+def mover(estimator: Any, ready: Any) -> Mover | None:
+    """Return what moves atoms when they are chosen, or None."""
+    if (tuning := moving(estimator)) is None:
+        return None
+    from laconic.tune.at_selection import AtSelection
+
+    free, projection = may_grow(estimator, tuning), estimator.rule == "projection"
+    return AtSelection(ready.training.X, ready.pool.scale, projection, free)
+
+
+def mark_of_moves(estimator: Any) -> dict[str, Any]:
+    """Return what the path depends on if atoms are moved when they are chosen."""
+    tuning = moving(estimator)
+    return {} if tuning is None else {"at_selection": may_grow(estimator, tuning)}
+
+
+def tuning_of_a_fold(estimator: Any) -> Tuning | bool:
+    """Return the setting ``tune`` of the fits that compare sizes: only what changes the path."""
+    tuning = moving(estimator)
+    return False if tuning is None else replace(tuning, sizes=[])
+
+
 def may_grow(estimator: Any, tuning: Tuning) -> bool:
     """Return whether atoms may read more inputs and take more than when they were chosen."""
     if tuning.places is not None:
         return tuning.places
-    return all(getattr(estimator, name) is None for name in COUNTED)
+    return not estimator.exclude and all(getattr(estimator, name) is None for name in COUNTED)
 
 
 @contextmanager

@@ -6,6 +6,11 @@ record before it, so that none can be removed or moved. A process that is killed
 leaves an incomplete record at the end. The next process cuts it off and keeps all records before
 it. The check sum tells an incomplete record from a damaged length.
 
+A record whose header says ``passing`` counts only until the next one. It suits a state of which
+only the last form matters. The next record follows it in the file, so a kill always leaves one of
+the two. If records that no longer count take most of the file, a new file without them replaces it
+in one step.
+
 A slate holds only one record, and every new record replaces the whole file. It suits states that do
 not grow and of which only the last one matters.
 """
@@ -21,7 +26,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BytesIO, FileIO
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import IO, Any, BinaryIO, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -32,7 +37,10 @@ except ImportError:  # Windows has no fcntl
     fcntl = None  # type: ignore[assignment]
 
 from laconic.files.store import MARK, WrongKind, dump, parse, read_archive, write_archive
-from laconic.files.whole import check_can_write
+from laconic.files.whole import check_can_write, new_file
+
+# Bytes of records that no longer count, from which on the file may be written anew without them.
+ROOM = 1 << 20
 
 # Seconds between two records. A killed fit loses at most this much work and the current round.
 EVERY = 5.0
@@ -145,12 +153,17 @@ class Journal(CheckpointFile):
         self._line = MARK + kind.encode() + b"\n"
         self._last = ""
         self._end = 0
+        self._spans: list[tuple[int, int]] = []  # first and last bytes of the records that count
+        self._passing = False  # whether the last of them is a passing one
+        self._rewrites = True
         # There is no buffer, because a failed write must not be repeated later on its own. If two
         # fits create the file at the same time, the lock decides which one gets it.
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
         self._file = FileIO(os.open(path, flags, 0o666), "r+")
         try:
             _lock(self._file, path)
+            if not os.path.samestat(os.fstat(self._file.fileno()), os.stat(path)):
+                raise _in_use(path)  # another fit has just written the file anew
             with open(path, "rb") as stream:
                 self._read(stream)
         except BaseException:
@@ -172,9 +185,21 @@ class Journal(CheckpointFile):
             return
         self._end = len(start)
         while (found := self._next(stream, size)) is not None:
-            header, arrays, self._last = found
+            header, arrays, seal = found
+            if self._passing:
+                self.records.pop()
             self._take(header, arrays)
-            self._end = stream.tell()
+            self._count(header, seal, stream.tell())
+
+    def _count(self, header: dict[str, Any], seal: str, end: int) -> None:
+        """Take note of a record that ends at ``end``."""
+        if self._passing:
+            self._spans.pop()
+        self._passing = header.get("passing") is True
+        if not self._passing:
+            self._last = seal
+        self._spans.append((self._end, end))
+        self._end = end
 
     def _next(self, stream: BinaryIO, size: int) -> tuple[dict[str, Any], Any, str] | None:
         """Return the next record with its digest, or ``None`` if there is no complete record."""
@@ -223,7 +248,38 @@ class Journal(CheckpointFile):
             with suppress(OSError):
                 self._file.truncate(self._end)
             raise
-        self._last, self._end = seal, self._end + len(whole)
+        self._end += len(begun)
+        self._count(header, seal, self._end + len(whole) - len(begun))
+        counted = sum(end - start for start, end in self._spans)
+        if self._rewrites and self._end - len(self._line) - counted > max(ROOM, counted):
+            self._rewrite()
+
+    def _rewrite(self) -> None:
+        """Replace the file by one without the records that no longer count, if that is possible."""
+        target, spans, at = Path(os.path.realpath(self.path)), list[tuple[int, int]](), 0
+        try:
+            partial, stream = new_file(target)
+            try:
+                _lock(stream, self.path)
+                with open(target, "rb") as old:
+                    at = stream.write(old.read(len(self._line)))
+                    for start, end in self._spans:
+                        old.seek(start)
+                        spans.append((at, at + stream.write(old.read(end - start))))
+                        at = spans[-1][1]
+                stream.flush()
+                os.fsync(stream.fileno())
+                os.replace(partial, target)
+            except BaseException:
+                stream.close()
+                partial.unlink(missing_ok=True)
+                raise
+        except OSError:  # the folder may be closed to us, and some systems keep open files
+            self._rewrites = False
+            return
+        self._file.close()
+        self._file, self._spans, self._end = FileIO(os.dup(stream.fileno()), "wb"), spans, at
+        stream.close()
 
     def _write(self, data: bytes) -> None:
         """Write after the last complete record, and wait until the data is on the disk."""
@@ -242,16 +298,20 @@ class Journal(CheckpointFile):
         self._file.close()
 
 
-def _lock(file: FileIO, path: str | os.PathLike[str]) -> None:
+def _lock(file: IO[bytes], path: str | os.PathLike[str]) -> None:
     """Refuse a file that another fit writes to, if the system has locks."""
     if fcntl is None:
         return
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise ValueError(f"checkpoint {path} is in use by another fit; name another file") from None
+        raise _in_use(path) from None
     except OSError:  # some network file systems have no locks
         return
+
+
+def _in_use(path: str | os.PathLike[str]) -> ValueError:
+    return ValueError(f"checkpoint {path} is in use by another fit; name another file")
 
 
 class Saver(ABC):
@@ -282,28 +342,33 @@ class Saver(ABC):
 
     @contextmanager
     def reading(self) -> Iterator[list[Record]]:
-        """Give the records of the file, and drop them at the end.
-
-        Any error that an untrusted record causes in its reader becomes a `ValueError`.
-        """
+        """Give the records of the file, and drop them at the end."""
         try:
-            yield self.file.records
+            with self.sound():
+                yield self.file.records
+        finally:
+            self.file.records = []
+
+    @contextmanager
+    def sound(self) -> Iterator[None]:
+        """Make a `ValueError` of any error that an untrusted record causes in its reader."""
+        try:
+            yield
         except Exception as error:
             what = f"it has no {error}" if isinstance(error, KeyError) else error
             raise ValueError(
                 f"checkpoint {self.path} is not sound: {what}; name another file, or delete it to "
                 "start again"
             ) from error
-        finally:
-            self.file.records = []
 
     def __call__(self, state: Any) -> None:
         """Keep a snapshot of a state, and write it if the last record is old enough."""
         self._waiting = self.snapshot(state)
         if self.file.age >= self.every:
-            self._flush()
+            self.flush()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write the snapshot that waits, if there is one."""
         if self._waiting is not None and self.write(self._waiting):
             self._waiting = None
 
@@ -312,6 +377,6 @@ class Saver(ABC):
 
     def __exit__(self, *exc: object) -> None:
         try:
-            self._flush()
+            self.flush()
         finally:
             self.file.close()

@@ -10,6 +10,7 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedWriter
 from pathlib import Path
 from typing import BinaryIO
 
@@ -35,7 +36,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             with open(path, "wb") as direct:
                 yield direct
             return
-        partial, stream = _new_file(target)
+        partial, stream = new_file(target)
         try:
             with stream:
                 yield stream
@@ -54,7 +55,7 @@ def check_can_write(path: str | os.PathLike[str]) -> None:
     with _naming(path):
         target = _target(path)
         if target is not None:
-            partial, stream = _new_file(target)
+            partial, stream = new_file(target)
             stream.close()
             partial.unlink()
 
@@ -119,7 +120,7 @@ def _status(path: str | os.PathLike[str]) -> os.stat_result | None:
         return None
 
 
-def _new_file(target: Path) -> tuple[Path, BinaryIO]:
+def new_file(target: Path) -> tuple[Path, BufferedWriter]:
     """Create an empty file next to the target, with the permissions that the target has or gets."""
     partial = target.with_name(f".laconic-{secrets.token_hex(8)}.partial")
     old = _status(target)

@@ -25,7 +25,18 @@ FEW_ROWS = 8
 
 
 class BallPrimitive(Primitive):
-    """Centres and radii, and how high a ball is at a row. A base for primitives of balls."""
+    """Centres and radii, and how high a ball is at a row. A base for primitives of balls.
+
+    Attributes
+    ----------
+    distinct : ndarray of shape (n_distinct, n_features)
+        The distinct centres, over 2^power.
+    which : ndarray of shape (n_balls,)
+        The centre of every ball.
+    radii : ndarray of shape (n_balls,)
+        The radii, over 2^power.
+    power : int
+    """
 
     def __init__(self, centre: Any, radius: Any, soft: Any) -> None:
         self.centre = np.asarray(centre, dtype=np.float64)
@@ -35,15 +46,15 @@ class BallPrimitive(Primitive):
             raise ValueError("the arrays of the balls do not fit together")
         # Balls of several radii share a centre, and its distances are computed once. Without balls
         # this is skipped, because a stranger's file may then ask for rows of any length.
-        self._distinct, self._which = self.centre, np.arange(0)
+        self.distinct, self.which = self.centre, np.arange(0)
         if len(self):
-            self._distinct, self._which = np.unique(self.centre, axis=0, return_inverse=True)
-            self._which = self._which.reshape(-1)
+            self.distinct, self.which = np.unique(self.centre, axis=0, return_inverse=True)
+            self.which = self.which.reshape(-1)
         # Distances are computed in units of a power of two.
         reach = max(np.abs(self.centre).max(initial=0.0), self.radius.max(initial=0.0))
-        self._power = power_of_two(float(reach))
-        self._distinct = np.ldexp(self._distinct, -self._power)
-        self._radii = np.ldexp(self.radius, -self._power)
+        self.power = power_of_two(float(reach))
+        self.distinct = np.ldexp(self.distinct, -self.power)
+        self.radii = np.ldexp(self.radius, -self.power)
 
     def __len__(self) -> int:
         return len(self.radius)
@@ -54,11 +65,11 @@ class BallPrimitive(Primitive):
         The height is 0 outside a ball. Inside it is 1, or less if the ball is soft.
         """
         with np.errstate(over="ignore"):  # a row whose distance overflows is outside
-            d2 = squared_distances(self._rows(X), self._distinct).T
-            d2 = np.ascontiguousarray(d2)[self._which]
+            d2 = squared_distances(self._rows(X), self.distinct).T
+            d2 = np.ascontiguousarray(d2)[self.which]
             # If the square of a radius underflows, the ball still contains its centre. A ball of
             # radius 0 contains nothing.
-            d2 /= np.maximum(np.square(self._radii), np.finfo(np.float64).tiny)[:, None]
+            d2 /= np.maximum(np.square(self.radii), np.finfo(np.float64).tiny)[:, None]
         d2[self.radius == 0.0] = 1.0
         if not self.soft:
             return (d2 < 1.0).astype(np.float64)
@@ -68,8 +79,8 @@ class BallPrimitive(Primitive):
     def _rows(self, X: np.ndarray) -> np.ndarray:
         """Return rows in the units of the balls. Numbers far outside all balls are clipped."""
         X = np.asarray(X, dtype=np.float64)
-        if self._power:
-            X = np.ldexp(X, -self._power)
+        if self.power:
+            X = np.ldexp(X, -self.power)
         far = max(X.max(initial=0.0), -X.min(initial=0.0)) > FAR
         return np.clip(X, -FAR, FAR) if far else X
 
@@ -79,7 +90,7 @@ class BallPrimitive(Primitive):
 
     def operations(self) -> int:
         """Count a multiplication per coordinate of a distinct centre and a comparison per ball."""
-        return self._distinct.size + len(self)
+        return self.distinct.size + len(self)
 
 
 class Heights(BallPrimitive):
@@ -179,7 +190,7 @@ class Balls(BallPrimitive):
         slopes, constants = weights[:, :-1], weights[:, -1]
         if len(self.origin) > 1:
             constants = constants - np.matmul(self.origin[:, None], slopes)[:, 0]
-        slopes = np.ldexp(slopes, self._power)
+        slopes = np.ldexp(slopes, self.power)
         out = np.empty((len(X), weights.shape[2]))
         for start in range(0, len(X), TOGETHER):
             rows = X[start : start + TOGETHER]
@@ -187,7 +198,7 @@ class Balls(BallPrimitive):
             # If all balls share one origin, rows are shifted by it.
             with np.errstate(over="ignore"):  # only in rows that are in no ball and not read
                 shifted = rows - self.origin if len(self.origin) == 1 else rows
-                shifted = np.ldexp(shifted, -self._power) if self._power else shifted
+                shifted = np.ldexp(shifted, -self.power) if self.power else shifted
                 rows = np.ascontiguousarray(shifted, dtype=X.dtype)
             part = out[start : start + TOGETHER]
             if len(rows) <= FEW_ROWS:

@@ -182,6 +182,15 @@ class HingesMap(LoweredMap):
             for a, b, knot in zip(ends[:-1], ends[1:], hinge.knot.tolist(), strict=True)
         ]
 
+    def take(self, atoms: Any) -> HingesMap:
+        """Return the map of some of the hinges, in the order given."""
+        known = self.atoms()
+        return HingesMap.of([known[place] for place in atoms])
+
+    def beside(self, other: HingesMap) -> HingesMap:
+        """Return the map of these hinges and then those of another map."""
+        return HingesMap.of([*self.atoms(), *other.atoms()])
+
     def names(self, feature_names: Names = None, categories: Labels = None) -> list[str]:
         """Return names such as ``max(0, 0.8·petal length − 0.6·x3 − 1.2)``.
 

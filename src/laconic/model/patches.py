@@ -194,6 +194,18 @@ class PatchesMap(LoweredMap):
             self.sigma[atoms],
         )
 
+    def beside(self, other: PatchesMap) -> PatchesMap:
+        """Return the map of these patches and then those of another map of such images.
+
+        Templates of the two maps are never shared.
+        """
+        both = {
+            name: np.concatenate([own, other.arrays()[name]]) for name, own in self.arrays().items()
+        }
+        both["shape"] = self.shape
+        both["template"][len(self.template) :] += len(self.size)
+        return PatchesMap(**both)
+
     def names(self, feature_names: Any = None, categories: Any = None) -> list[str]:
         """Return the template, size, place and mask width of every atom as text."""
         atoms = list(self.atoms())

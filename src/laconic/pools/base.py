@@ -198,24 +198,33 @@ class BoundPool(ABC):
 
 
 class Offer(NamedTuple):
-    """A hypothesis that a weak learner offers."""
+    """An atom that a pool does not have yet."""
 
-    hypothesis: Any
-    column: np.ndarray
-    """Its answers on the training rows, -1 or 1."""
+    atom: Any
+    """What the pool keeps of it."""
     score: float
-    """|Σ_i u_i y_i h(x_i)|."""
+    """Its score for the residual that it was found for."""
+    column: np.ndarray | None = None
+    """Its training column, if it was needed to find the atom."""
 
 
 @runtime_checkable
-class WeakLearner(Protocol):
-    """A bound pool that cannot be written down, because it makes each atom on request."""
-
-    def fitted(self, residual: np.ndarray) -> Offer | None:
-        """Return a hypothesis for this residual, or None if it is not new. The pool stays as is."""
+class Joinable(Protocol):
+    """A bound pool that atoms may join on the way."""
 
     def join(self, offer: Offer) -> int:
         """Add an offer to the pool, and return the number of the new atom."""
+
+
+@runtime_checkable
+class WeakLearner(Joinable, Protocol):
+    """A bound pool that cannot be written down, because it makes each atom on request."""
+
+    def fitted(self, residual: np.ndarray) -> Offer | None:
+        """Return a hypothesis for this residual, or None if it is not new. The pool stays as is.
+
+        Its column are the answers on the training rows, -1 or 1. Its score is |Σ_i u_i y_i h(x_i)|.
+        """
 
 
 def best_of(

@@ -146,6 +146,8 @@ class Patches(TransformerMixin, BaseEstimator):
 
     tunable = True
     """Whether its atoms have parameters that can be tuned; see `laconic.tune`."""
+    movable = True
+    """Whether its atoms can be moved when they are chosen; see `laconic.tune.at_selection`."""
 
     def __init__(
         self,

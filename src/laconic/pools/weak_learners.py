@@ -158,11 +158,12 @@ class BoundOracle(BoundPool):
         if np.any(np.abs(agree) == len(column)):
             return None
         hypothesis = Hypothesis(fitted, tuple(range(self.n_features)))
-        return Offer(hypothesis, column, float(abs(r @ column)))
+        return Offer(hypothesis, float(abs(r @ column)), column)
 
     def join(self, offer: Offer) -> int:
         """Add a fitted hypothesis, and return its number."""
-        self._hypotheses.append(offer.hypothesis)
+        assert offer.column is not None
+        self._hypotheses.append(offer.atom)
         self._columns = np.asfortranarray(np.column_stack([self._columns, offer.column]))
         return self.n_atoms - 1
 

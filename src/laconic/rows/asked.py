@@ -21,3 +21,5 @@ class RowsAsked(NamedTuple):
     threads: Threads
     intercept: bool
     limits: Limits
+    opens: bool = False
+    """Whether atoms outside the pool's list may join it; see `laconic.pools.opened`."""

@@ -20,65 +20,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import count, pairwise
-from typing import Any, Protocol
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from laconic.losses import Loss
-from laconic.pools.base import BoundPool, Choice, best_of
+from laconic.pools.base import Choice, best_of
+from laconic.rows.carrier import FarRows
 from laconic.rows.exchanges import Exchanges
 from laconic.rows.far_hessian import FarHessian
-from laconic.rows.limits import Limits
 from laconic.rows.recipe import Call, In, Recipe
-
-
-class Carrier(Protocol):
-    """Brings questions to shards."""
-
-    @property
-    def exchanges(self) -> Exchanges | None:
-        """How often it did; None for shards in this process."""
-
-    def ask(self, recipe: Recipe, calls: Sequence[Call]) -> list[Any]:
-        """Bring all shards to the state of a recipe. Return the sums of their answers there.
-
-        A call is a method of `laconic.rows.keeper.Answers` with its arguments. The order of the
-        sums is fixed (`laconic.rows.tree`).
-        """
-
-
-class FarRows:
-    """What `Far` and its trials share.
-
-    Parameters
-    ----------
-    carrier : Carrier
-    pool : BoundPool
-        The pool bound to any rows. It is asked only for facts about atoms.
-    loss : Loss
-    n_outputs : int
-    n_rows : int
-        Number of all rows.
-    shares : ndarray
-        Sum of the weights of every class.
-    limits : Limits
-    """
-
-    def __init__(
-        self,
-        carrier: Carrier,
-        pool: BoundPool,
-        loss: Loss,
-        n_outputs: int,
-        n_rows: int,
-        shares: np.ndarray,
-        limits: Limits,
-    ) -> None:
-        self.carrier, self.pool, self.loss = carrier, pool, loss
-        self.n_outputs, self.n_rows, self.shares, self.limits = n_outputs, n_rows, shares, limits
-        self.trials = count()
-        self.sums_of_pool: np.ndarray | None = None
 
 
 class Far:
@@ -124,10 +75,6 @@ class Far:
     def _width(self, each: In) -> int:
         return self.pool.width(each.atom) if each.means is None else len(each.means)
 
-    @property
-    def _all_written(self) -> bool:
-        return all(each.means is not None for each in self._recipe.columns)
-
     def class_shares(self) -> np.ndarray:
         """Return the sum of the weights of every class."""
         return self._rows.shares
@@ -164,41 +111,22 @@ class Far:
 
     def _put(self, new: tuple[In, ...]) -> tuple[np.ndarray, np.ndarray]:
         """Add columns. If the next solve can start at the present weights, evaluate there too."""
-        start = self._weights_here()
+        start = self._recipe.weights_here(self.n_outputs)
         self._recipe = self._recipe._replace(columns=(*self._recipe.columns, *new))
         self._hessian.known = None
         last = Call("sums_of_last", (len(new),))
-        if start is None or not self._all_written:
+        if start is None or not self._recipe.all_written:
             [sums] = self._ask(last)
             return tuple(sums)
         zeros = np.zeros((sum(map(self._width, new)), self.n_outputs))
         [sums] = self._move(np.vstack([start, zeros]), last)
         return tuple(sums)
 
-    def _weights_here(self) -> np.ndarray | None:
-        """Return the weights of the columns that are in, as far as they were evaluated."""
-        here = self._recipe
-        if here.weights is None and here.trial is not None:
-            if not here.columns:
-                return np.empty((0, self.n_outputs))
-            assert here.origin is not None
-            here = here.origin
-        return here.weights if here.at == here.columns else None
-
     def cut(self, n_written: int, n_local: int) -> None:
         """Keep the first columns that are written down, and the first local atoms."""
-        kept: list[In] = []
-        for each in self._recipe.columns:
-            if each.means is None:
-                n_local -= 1
-            else:
-                n_written -= len(each.means)
-            if n_local < 0 or n_written < 0:
-                break
-            kept.append(each)
-        if len(kept) < len(self._recipe.columns):
-            self._recipe = self._recipe._replace(columns=tuple(kept))
-            self._hessian.known = None
+        recipe = self._recipe.cut(n_written, n_local)
+        if len(recipe.columns) < len(self._recipe.columns):
+            self._recipe, self._hessian.known = recipe, None
 
     def unlike(self) -> tuple[int, np.ndarray]:
         """Return the last local atom's number of rows, and which earlier atoms are unlike it."""
@@ -255,7 +183,7 @@ class Far:
 
     def _is_small(self) -> bool:
         """Return whether the Hessian in all weights is small enough to travel."""
-        return self._all_written and self._n_weights <= self._rows.limits.travelling
+        return self._recipe.all_written and self._n_weights <= self._rows.limits.travelling
 
     def cheap_hessian(self) -> Callable[[], np.ndarray] | None:
         """Return what returns the Hessian in all weights; None if it is too large to travel."""
@@ -286,7 +214,7 @@ class Far:
 
     def hessian(self, face: np.ndarray) -> np.ndarray | None:
         """Return the Hessian in the weights of ``face``, or None; see `AnyShard.hessian`."""
-        if not self._all_written or np.count_nonzero(face) > self._rows.limits.face:
+        if not self._recipe.all_written or np.count_nonzero(face) > self._rows.limits.face:
             return None
         if not self._is_small():
             out: np.ndarray | None = self._asked("hessian", face)

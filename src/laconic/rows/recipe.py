@@ -41,6 +41,34 @@ class Recipe(NamedTuple):
             return self.weights is other.weights
         return self.at == other.at and np.array_equal(self.weights, other.weights)
 
+    @property
+    def all_written(self) -> bool:
+        """Whether the columns of all atoms are written down, so that none is local."""
+        return all(each.means is not None for each in self.columns)
+
+    def weights_here(self, n_outputs: int) -> np.ndarray | None:
+        """Return the weights of the columns that are in, if they were evaluated."""
+        here = self
+        if here.weights is None and here.trial is not None:
+            if not here.columns:
+                return np.empty((0, n_outputs))
+            assert here.origin is not None
+            here = here.origin
+        return here.weights if here.at == here.columns else None
+
+    def cut(self, n_written: int, n_local: int) -> Recipe:
+        """Return the state with the first columns that are written down, and first local atoms."""
+        kept: list[In] = []
+        for each in self.columns:
+            if each.means is None:
+                n_local -= 1
+            else:
+                n_written -= len(each.means)
+            if n_local < 0 or n_written < 0:
+                break
+            kept.append(each)
+        return self._replace(columns=tuple(kept))
+
 
 class Call(NamedTuple):
     """A question to a shard: a method of `laconic.rows.keeper.Answers`, and its arguments."""

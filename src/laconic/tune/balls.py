@@ -5,7 +5,7 @@ The height of a soft ball is h = max(0, 1 − ‖v − c‖²/r²). Inside the b
     ∂h/∂c = 2 (v − c)/r²,   ∂h/∂(ln r) = 2 ‖v − c‖²/r² = 2 (1 − h),
 
 and outside they are zero. On the sphere itself h has a kink, but no row lies there for long. With
-the radius r⁰ that was chosen, the parameters are c/r⁰ and ln(r/r⁰). So a step means the same for
+the radius r⁰ at the start, the parameters are c/r⁰ and ln(r/r⁰). So a step means the same for
 small and for large balls, in any unit.
 
 *Scale.* Nothing a step does makes h larger than 1, and it is 1 at the centre of every ball. The
@@ -29,7 +29,7 @@ from laconic.numeric.threads import Threads, row_blocks
 from laconic.tune.balls_of import BallsOf, dense, power_of_balls
 from laconic.tune.kinds import TunableKind
 
-# Radii stay within this factor of the radii that were chosen.
+# Radii stay within this factor of the radii at the start.
 WIDEST = 2.0
 # Least radius in the units of the balls. Its square does not vanish.
 NARROWEST = 1e-150
@@ -49,8 +49,8 @@ class SeenRows(NamedTuple):
 class TunedBalls:
     """Soft balls as functions of their parameters, without the columns that they make.
 
-    The parameters are the centres over the radii that were chosen, (n_centres, n_features), and the
-    logarithms of the radii over those that were chosen, (n_balls, 1).
+    The parameters are the centres over the radii at the start, (n_centres, n_features), and the
+    logarithms of the radii over those at the start, (n_balls, 1).
 
     Parameters
     ----------

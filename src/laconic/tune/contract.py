@@ -55,6 +55,13 @@ class TunableColumns(Tunable, Protocol):
         """Return Σ_i Σ_j pull_ji ∂z_ij/∂θ for the rows of `values`, like the parameters."""
 
 
+class MovableAtoms(TunableColumns, Protocol):
+    """Atoms that can also be moved when they are chosen; see `laconic.tune.at_selection`."""
+
+    def along(self, parameters: list[Any], slopes: list[Any]) -> list[Any]:
+        """Return the gradient of f(settled(θ)) at settled parameters, from the gradient of f(θ)."""
+
+
 class TunableScores(Tunable, Protocol):
     """Atoms of many columns, which answer with what the weights make of them."""
 

@@ -6,7 +6,10 @@ gradients of the batch's objective are
 
     ∇_W = −X R' + ∇Ω(W),   ∇_b = −Σ_i R_i,   ∇_θ = −Σ_i Σ_j s_j ⟨R_i, W_j⟩ ∂z_ij/∂θ,
 
-with the residual R of `laconic.losses`. After every step the parameters are `settled`, so that no
+with the residual R of `laconic.losses`. Where Ω has a kink, ∇Ω is the mean of the slopes on both
+sides. Weights may have either sign and pass through zero: TotalQBoost's w ≥ 0 over atoms h and −h
+are weights of either sign over h alone, with the same l1 ‖w‖₁. The price of a given set of atoms is
+a constant. The intercept has no penalty. After every step the parameters are `settled`, so that no
 column grows to evade the penalty. The length of a step is a share of the size of what it moves. It
 falls from ``rate`` to zero along half a cosine, so that the last steps average out the noise of the
 batches.
@@ -20,9 +23,10 @@ from typing import Any, NamedTuple
 
 from laconic.losses import Loss
 from laconic.numeric.namespaces import is_tensor, namespace, numbers_like, to_host
-from laconic.penalties import PENALTIES, Penalty
+from laconic.penalties import BUILT_IN, Penalty
 from laconic.tune.batches import Batch
 from laconic.tune.contract import Tunable
+from laconic.tune.kept import KeptSize
 
 # Means of gradients and of their squares forget this share in every step, as Adam usually does.
 KEPT, SQUARES_KEPT = 0.9, 0.999
@@ -113,7 +117,7 @@ def loss_and_slopes(
 
 def _slope(penalty: Penalty, weights: Any) -> Any:
     """Return the gradient of a penalty. Only the built-in ones take tensors."""
-    if not is_tensor(weights) or type(penalty) in PENALTIES.values():
+    if not is_tensor(weights) or type(penalty) in BUILT_IN:
         return penalty.gradient(weights)
     return numbers_like(penalty.gradient(to_host(weights)), weights)
 
@@ -122,6 +126,8 @@ class Descent:
     """Steps along means of gradients, over the roots of means of their squares.
 
     Everything that a step changes is changed in place, so that a GPU can repeat it as a graph.
+
+    ``parts`` are the arrays of the model.
 
     Parameters
     ----------
@@ -150,20 +156,34 @@ class Descent:
         size = float((model.weights * model.weights).mean()) ** 0.5 or 1.0
         self._atoms, self._frame, self._sums = atoms, frame, sums
         self._lengths = [rate * length for length in (*atoms.units, size, size)]
-        self._parts = [0.0 + array for array in _parts(model)]
-        self._mean = [0.0 * array for array in self._parts]
-        self._square = [0.0 * array for array in self._parts]
-        self._done, self._n_steps = 0.0 * self._parts[-1][:1], n_steps
+        self.parts = [0.0 + array for array in _parts(model)]
+        self._mean = [0.0 * array for array in self.parts]
+        self._square = [0.0 * array for array in self.parts]
+        self._done, self._n_steps = 0.0 * self.parts[-1][:1], n_steps
         self.loss = 0.0 * self._done
 
     def model(self) -> TunedModel:
         """Return the present model."""
-        *parameters, weights, base = (0.0 + array for array in self._parts)
+        *parameters, weights, base = (0.0 + array for array in self.parts)
         return TunedModel(parameters, weights, base)
+
+    def state(self) -> tuple[list[Any], list[Any], list[Any]]:
+        """Return the parts of the model, and the means of their gradients and of the squares.
+
+        Later steps change these arrays.
+        """
+        return self.parts, self._mean, self._square
+
+    def resume(self, *state: list[Any], n_steps: int) -> None:
+        """Go on from a state after so many steps."""
+        for own, kept in zip(self.state(), state, strict=True):
+            for array, values in zip(own, kept, strict=True):
+                array[...] = numbers_like(values, array)
+        self._done[...] = n_steps
 
     def step(self, batch: Any) -> None:
         """Take a step, and add the loss of the batch to ``loss``."""
-        *parameters, weights, base = self._parts
+        *parameters, weights, base = self.parts
         now = TunedModel(parameters, weights, base)
         value, slopes = loss_and_slopes(self._atoms, now, self._frame, batch, self._sums)
         self.loss += value
@@ -178,10 +198,10 @@ class Descent:
             square += (1.0 - SQUARES_KEPT) * (slope * slope - square)
             size = (square / (1.0 - squares_fading)) ** 0.5 + LEAST
             length = fall * self._lengths[k] / (1.0 - fading)
-            moved.append(self._parts[k] - length * mean / size)
+            moved.append(self.parts[k] - length * mean / size)
         n = len(parameters)
         for part, new in zip(
-            self._parts, [*self._atoms.settled(moved[:n]), *moved[n:]], strict=True
+            self.parts, [*self._atoms.settled(moved[:n]), *moved[n:]], strict=True
         ):
             part[...] = new
 
@@ -195,20 +215,25 @@ def descend(
     rate: float,
     told: Callable[[int, TunedModel, float], bool],
     sums: Sums = batch_sums,
+    kept: KeptSize | None = None,
 ) -> TunedModel:
     """Return the model after some epochs.
 
     ``batches`` are `laconic.tune.rows.AnyBatches`, and ``sums`` knows them. ``told`` is called
     after every epoch with its number, the model and the mean loss of its batches. A true answer
-    ends the descent.
+    ends the descent. ``kept`` may know how far an earlier fit came, and keeps how far this one is.
     """
     descent = Descent(atoms, model, frame, rate, epochs * batches.n_batches, sums)
+    done = 0 if kept is None else kept.resume(descent, epochs, batches.n_batches)
     step = repeated(descent.step) if is_tensor(model.weights) else descent.step
-    for epoch in range(epochs):
+    for epoch in range(done, epochs):
         descent.loss[...] = 0.0
         for batch in batches.epoch(epoch):
             step(batch)
-        if told(epoch, descent.model(), float(descent.loss[0]) / batches.n_batches):
+        value = float(descent.loss[0]) / batches.n_batches
+        if kept is not None:
+            kept.keep(descent, epoch + 1, value)
+        if told(epoch, descent.model(), value):
             break
     return descent.model()
 

@@ -117,6 +117,12 @@ class TunedHinges:
         norm = norm + (norm == 0)
         return [directions / norm, knots / norm]
 
+    def along(self, parameters: list[Any], slopes: list[Any]) -> list[Any]:
+        """Return the gradient of f(w/‖w‖, β/‖w‖) at ‖w‖ = 1, from that of f(w, β)."""
+        (directions, knots), (slope, of_knot) = parameters, slopes
+        radial = (directions * slope).sum(1)[:, None] + knots * of_knot
+        return [slope - directions * radial, of_knot]
+
     def map(self, parameters: list[Any]) -> HingesMap:
         """Return the map of the hinges that these parameters make."""
         directions, knots = (np.asarray(to_host(array)) for array in parameters)

@@ -181,6 +181,22 @@ class TunedPatches:
             return templates
         return [*templates, np.clip(parameters[-1], *self.bounds)]
 
+    def along(self, parameters: list[np.ndarray], slopes: list[np.ndarray]) -> list[np.ndarray]:
+        """Return the gradient for settled parameters.
+
+        A template moves along the zero means and the unit norm. A place at its bound stays there if
+        its slope leads out.
+        """
+        n, found = len(self.groups), []
+        for template, slope in zip(parameters[:n], slopes[:n], strict=True):
+            centred = slope - slope.mean(1)[:, None]
+            found.append(centred - template * (template * centred).sum(1)[:, None])
+        for place, slope in zip(parameters[n:], slopes[n:], strict=True):
+            low, high = self.bounds
+            out = ((place <= low) & (slope < 0)) | ((place >= high) & (slope > 0))
+            found.append(np.where(out, 0.0, slope))
+        return found
+
     def map(self, parameters: list[np.ndarray]) -> PatchesMap:
         """Return the map of the patches that these parameters make."""
         return map_of(self._given, self.groups, parameters, self._places)

@@ -6,12 +6,17 @@ with several sets of weights: those of the corrector for these rows, those of th
 copies those of the corrector for the last copies. The set that is best on the held-out rows is
 used. Either way the weights have a certificate for the tuned atoms. In the first case the weights
 are solved once more, on all rows.
+
+If the objective is the answer, as in TotalQBoost, weights of the descent do not compete, because
+they do not minimise it. A penalty with a kink, such as l1, can then make all weights of an atom
+zero. Such a model has fewer atoms, so it does not count as one of this size.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
@@ -19,7 +24,6 @@ import numpy as np
 
 from laconic.boost.path import PathEntry
 from laconic.boost.record import weights_of
-from laconic.correct import Newton
 from laconic.correct.objective import Solution
 from laconic.losses import Loss
 from laconic.model.feature_maps import FeatureMap
@@ -30,7 +34,9 @@ from laconic.pools import Columns
 from laconic.rows.asked import RowsAsked
 from laconic.rows.limits import Limits
 from laconic.rows.rows import Rows
+from laconic.tune.contract import Tunable
 from laconic.tune.descent import Frame, TunedModel, descend
+from laconic.tune.kept import KeptSize, KeptTuning
 from laconic.tune.kinds import TunableKind, kind_of
 from laconic.tune.rows import RowsToTune
 from laconic.tune.settings import Tuning
@@ -58,7 +64,10 @@ class TuningGiven(NamedTuple):
     """Rows that are held out."""
     loss: Loss
     penalty: Penalty
-    tol: float
+    corrector: Any
+    """Solves the weights. With ``max_iter=0`` it only certifies them."""
+    minimal: bool
+    """Whether weights must minimise the objective for their atoms."""
     n_outputs: int
     intercept: bool
     threads: Threads
@@ -77,28 +86,61 @@ class Tuner:
         Whether atoms may read more inputs, and take more operations and bytes, than the chosen
         ones.
     told : Told
+    kept : KeptTuning, optional
+        What a checkpoint knows of earlier fits.
     """
 
     _kind: TunableKind
 
-    def __init__(self, given: TuningGiven, tuning: Tuning, free: bool, told: Told) -> None:
+    def __init__(
+        self,
+        given: TuningGiven,
+        tuning: Tuning,
+        free: bool,
+        told: Told,
+        kept: KeptTuning | None = None,
+    ) -> None:
         self._given, self._tuning, self._free, self._told = given, tuning, free, told
-        self._before: PathEntry | None = None
-        self._start = time.perf_counter()
+        self._kept = kept or KeptTuning(None, "")
+        self._before: tuple[PathEntry, KeptSize] | None = None
 
     def tuned(self, entry: PathEntry) -> PathEntry | None:
         """Return the tuned entry, or None if the held-out rows prefer the chosen one."""
-        given, before = self._given, self._before
+        before, earlier = self._before or (None, None)
         kind = self._kind = kind_of(entry.map)
         own = [-1] * entry.size
         if before is not None:
             own = [before.numbers.index(n) if n in before.numbers else -1 for n in entry.numbers]
         start = kind.start(entry.map, before.map if before else None, own, self._free)
-        fitted = given.fitted
-        atoms = fitted.tunable(kind, start, self._free)
+        kept = self._kept.of(entry, earlier)
+        atoms = self._given.fitted.tunable(kind, start, self._free)
+        if kept.done:
+            self._told(entry.size, 1.0, kept.loss)
+            found = self._recorded(kept.result(entry, atoms), entry)
+        else:
+            found = self._descended(entry, start, atoms, kept)
+        if found is not None:
+            self._before = found, kept
+        return found
+
+    def _recorded(self, found: PathEntry | None, entry: PathEntry) -> PathEntry | None:
+        """Return a tuned entry with the records of its atoms, and what they say about the rows."""
+        if found is None:
+            return None
+        made: Any = found.map
+        if (pool := self._kind.pool(made, entry.scales, remarks=True)) is not None:
+            bound = self._given.every.rows(self._asked(pool)).pool
+            made = bound.extract(range(bound.n_atoms))
+        return replace(found, map=made, atoms=tuple(self._kind.records(made, entry.atoms)))
+
+    def _descended(
+        self, entry: PathEntry, start: FeatureMap, atoms: Tunable, kept: KeptSize
+    ) -> PathEntry | None:
+        """Descend from a map, choose the weights, and keep the answer."""
+        given, fitted = self._given, self._given.fitted
         weights = weights_of(entry, given.intercept)
         chosen = self._solved(entry, entry.map, fitted, weights, entry.means)
-        first = chosen if before is None else self._solved(entry, start, fitted)
+        first = chosen if self._before is None else self._solved(entry, start, fitted)
         frame, model = self._framed(first, atoms.start)
         batches = fitted.batches(self._tuning, given.seed)
 
@@ -106,30 +148,61 @@ class Tuner:
             return self._told(entry.size, (epoch + 1) / epochs, value)
 
         rate, epochs = self._tuning.rate, self._tuning.epochs_of(batches.n_batches)
-        model = descend(atoms, model, frame, batches, epochs, rate, told, fitted.sums)
-        made = atoms.map(model.parameters)
+        if kept.epochs:
+            self._told(entry.size, kept.epochs / epochs, kept.loss)
+        model = descend(atoms, model, frame, batches, epochs, rate, told, fitted.sums, kept)
+        last = fitted.of_epoch(batches, epochs - 1)
+        best = self._best(entry, chosen, first.means, atoms, model, last)
+        found = self._recorded(best, entry)
+        if found is not None and not self._free:
+            more = found.predictor_cost.operations > entry.predictor_cost.operations
+            found = None if more else found
+        kept.finish(found, model.parameters)
+        return found
+
+    def _best(
+        self,
+        entry: PathEntry,
+        chosen: PathEntry,
+        means: np.ndarray,
+        atoms: Tunable,
+        model: TunedModel,
+        last: RowsToTune,
+    ) -> PathEntry | None:
+        """Return the tuned model with the weights that held-out rows like best.
+
+        ``last`` are the rows of the last epoch. None means that ``chosen`` is better.
+        """
+        given = self._given
         weights = np.vstack([to_host(model.base), to_host(model.weights)])
         weights = weights[int(not given.intercept) :]
-        of_descent = weights, first.means
-        solved = self._solved(entry, made, fitted, *of_descent)
-        found, last = [solved], fitted.of_epoch(batches, epochs - 1)
-        found.append(self._solved(entry, made, last, *of_descent, moves=False))
+        if not all(np.isfinite(to_host(a)).all() for a in (weights, *model.parameters)):
+            return None  # the steps were too long
+        made = atoms.map(model.parameters)
+        of_descent = weights, means
+        solved = self._solved(entry, made, given.fitted, *of_descent)
+        found = [solved]
+        if not given.minimal:
+            found.append(self._solved(entry, made, last, *of_descent, moves=False))
         if self._tuning.copies is not None:
             found.append(self._solved(entry, made, last, *of_descent))
-        best = min(found, key=given.held.loss)
+        found = [model for model in found if self._is_whole(model, entry)]
+        best = min(found, key=given.held.loss, default=chosen)
         if not given.held.loss(best) < given.held.loss(chosen):
             return None
         if best is solved:
             start = weights_of(best, given.intercept)
             best = self._solved(entry, made, given.every, start, best.means)
-        if (pool := kind.pool(made, entry.scales, remarks=True)) is not None:
-            bound = given.every.rows(self._asked(pool)).pool
-            made = bound.extract(range(bound.n_atoms))
-        best = replace(best, map=made, atoms=tuple(kind.records(made, entry.atoms)))
-        if not self._free and best.predictor_cost.operations > entry.predictor_cost.operations:
-            return None
-        self._before = replace(best, seconds=entry.seconds + time.perf_counter() - self._start)
-        return self._before
+            best = best if self._is_whole(best, entry) else solved
+        return replace(best, seconds=entry.seconds + time.perf_counter() - self._kept.started)
+
+    def _is_whole(self, model: PathEntry, entry: PathEntry) -> bool:
+        """Return whether a model uses all atoms that an entry uses."""
+        if not self._given.minimal:
+            return True
+        first = np.cumsum([0, *(atom.width for atom in entry.atoms)])[:-1]
+        used, asked = (np.logical_or.reduceat(e.weights.any(axis=1), first) for e in (model, entry))
+        return bool((used >= asked).all())
 
     def _framed(self, entry: PathEntry, parameters: list[Any]) -> tuple[Frame, TunedModel]:
         """Return what stays as it is, and the model to start from, where the parameters are."""
@@ -164,7 +237,9 @@ class Tuner:
         elif given.intercept:  # the same function, over columns with other means
             start = start.copy()
             start[0] += (rows.means[1:] - means) @ start[1:]
-        solver = Newton(given.tol) if moves else Newton(given.tol, max_iter=0)
+        solver = copy(given.corrector)
+        if not moves:
+            solver.max_iter = 0
         solution: Solution = solver.solve(rows, given.penalty, start)
         free = int(given.intercept)
         weights = solution.weights

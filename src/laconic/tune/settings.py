@@ -26,7 +26,7 @@ class Tuning:
     sizes : sequence of int, "all" or None, default=None
         Sizes of the path to tune. Each starts from the next smaller one that was accepted. A size
         that the path does not reach is left out, with a warning. ``None`` means only the size that
-        the model uses.
+        the model uses. An empty list means none, for tuning at selection alone.
     epochs : int or None, default=None
         How often every row is looked at. ``None`` means 30 times, and more often if that gives less
         than 2,000 steps.
@@ -39,13 +39,18 @@ class Tuning:
     places : bool or None, default=None
         Whether places and widths of patches are tuned, too, and whether each patch gets a template
         of its own. ``None`` means yes, unless pixels, operations or bytes cost something or have a
-        cap: moved and wider masks may read more pixels, and more templates take more operations
-        and bytes. With such a cost or cap, ``True`` is refused. For pieces and bumps, it says
-        whether each has a centre of its own and may grow. Hinges ignore this setting.
+        cap, or ``exclude`` forbids atoms: moved and wider masks may read other pixels, and more
+        templates take more operations and bytes. With such a cost or cap, or with ``exclude``,
+        ``True`` is refused. For pieces and bumps, it says whether each has a centre of its own and
+        may grow. Hinges ignore this setting.
     copies : object, optional
         What makes new copies of the rows for every epoch, such as `laconic.deform.Deform`. It has a
         method ``copies_of(X, number)``. Give it if the rows are images. It needs all rows in one
         memory or on a GPU.
+    at_selection : bool, default=False
+        Whether the best atom of every round is moved to a local maximum of its score before it
+        comes in. This needs ``rule="gradient"`` or ``"projection"``, an intercept, and rows in the
+        memory of the processor. An atom of a round is not moved if the model would then cost more.
 
     Examples
     --------
@@ -67,6 +72,7 @@ class Tuning:
     rate: float = 0.03
     places: bool | None = None
     copies: Copies | None = None
+    at_selection: bool = False
 
     def __post_init__(self) -> None:
         """Refuse wrong settings."""
@@ -78,15 +84,24 @@ class Tuning:
             raise ValueError(f"rate must be above 0 and below 1, not {self.rate!r}")
         if not (self.places is None or isinstance(self.places, bool)):
             raise ValueError(f"places must be True, False or None, not {self.places!r}")
+        if not isinstance(self.at_selection, bool):
+            raise ValueError(f"at_selection must be True or False, not {self.at_selection!r}")
         if not (self.sizes is None or self.sizes == "all" or _are_sizes(self.sizes)):
             raise ValueError(
                 f'sizes must be a list of positive integers, "all" or None, not {self.sizes!r}'
             )
+        if not (self.joint or self.at_selection):
+            raise ValueError("sizes=[] tunes nothing; name some sizes, or set at_selection=True")
         if self.copies is not None and not hasattr(self.copies, "copies_of"):
             raise TypeError(
                 f"copies must have a method copies_of(X, number), as laconic.deform.Deform has; "
                 f"{type(self.copies).__name__} has none"
             )
+
+    @property
+    def joint(self) -> bool:
+        """Whether some sizes are tuned after the path is grown."""
+        return self.sizes is None or len(self.sizes) > 0
 
     def rows_of_a_batch(self, n_rows: int, most: int = MOST_ROWS) -> int:
         """Return how many rows a batch has."""
@@ -100,7 +115,7 @@ class Tuning:
 
 
 def _are_sizes(sizes: Any) -> bool:
-    if isinstance(sizes, str) or len(sizes) == 0:
+    if isinstance(sizes, str):
         return False
     return all(_is(size, Integral, 1) for size in sizes)
 
