@@ -168,9 +168,9 @@ OURS: dict[str, list[dict[str, Any]]] = {
 }  # fmt: skip
 """Settings of `CompactClassifier`. Pools that take long have a search with fewer atoms."""
 TUNED: dict[str, list[dict[str, Any]]] = {
-    "satellite": [{"max_atoms": 66, "pools": [Hinges(n_inputs=3), Hinges(n_inputs=6)],
-                   "alphas": [1e-4], "bits": (8,),
-                   "tune": Tuning(sizes=[10, 20, 30, 42, 54, 66], epochs=100, rate=0.1)}],
+    "satellite": [{"max_atoms": 75, "pools": [Hinges(n_inputs=3), Hinges(n_inputs=6)],
+                   "alphas": [1e-4, 3e-4], "bits": (8,),
+                   "tune": Tuning(sizes=[10, 20, 30, 40, 50, 66], epochs=60, rate=0.03)}],
 }  # fmt: skip
 """Settings of searches that tune. They were chosen on parts of the training rows."""
 
