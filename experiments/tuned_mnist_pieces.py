@@ -120,8 +120,8 @@ def fit(
         sizes[-1], pool=pool, tune=tuning, checkpoint=args.checkpoint, **own
     )
     seconds, _ = timed(model.fit, X, y)
-    progress(f"seed {seed}: {seconds:.0f} s, {model.path_.seconds[-1]:.0f} s for the path")
     chosen, told = model.path_.chosen or model.path_, []
+    progress(f"seed {seed}: {seconds:.0f} s, {chosen.seconds[-1]:.0f} s for the path")
     for size in sizes:
         forms = {"chosen": chosen[size], "tuned": model.path_[size]}
         found = {

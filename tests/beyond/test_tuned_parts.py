@@ -5,10 +5,13 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 
-from laconic import ShareBoostClassifier
-from laconic.pools import Hinges
+from laconic import ShareBoostClassifier, TotalQBoostClassifier
+from laconic.beyond import to_tune
+from laconic.beyond.scratch import is_mapped
+from laconic.pools import Bumps, Hinges, Pieces
 from laconic.tune import Tuning
 from laconic.tune.descent import Descent
 
@@ -96,3 +99,55 @@ def test_files_that_change_while_atoms_are_tuned_are_refused(digits, npy_files, 
     monkeypatch.setattr(Descent, "step", changed)
     with pytest.raises(ValueError, match=r"x1.npy was changed while its rows were in use"):
         booster().fit(paths, y)
+
+
+@pytest.mark.parametrize("pool", [Hinges(10, 3), Bumps(10, 3), Pieces(10, 3, soft=True)], ids=str)
+def test_rows_of_files_stay_on_the_disk(pool, digits, npy_files, monkeypatch):
+    X, y = digits
+    seen, plain = [], to_tune.TrainingInParts.rows
+
+    def rows(self, asked):
+        seen.extend(part[0] for part in self.parts.items)
+        return plain(self, asked)
+
+    near = booster(pool=pool).fit(X, y)
+    monkeypatch.setattr(to_tune.TrainingInParts, "rows", rows)
+    assert_close(booster(pool=pool).fit(npy_files(np.split(X, CUTS)), y), near)
+    assert len(seen) > 2 * 5
+    assert all(map(is_mapped, seen))
+
+
+@pytest.mark.parametrize("where", ["files", "dask"])
+def test_a_checkpoint_of_tuning_is_used_again(where, digits, npy_files, tmp_path, monkeypatch):
+    X, y = digits
+    if where == "files":
+        X = npy_files(np.split(X, CUTS))
+    else:
+        dask_rows = pytest.importorskip("dask_rows")
+        X, y = dask_rows.array_of(X, CUTS), dask_rows.array_of(y, CUTS)
+    expected = booster().fit(X, y)
+    sums, asked, kept = to_tune.RowsInParts.sums, [], {"checkpoint": tmp_path / "fit.checkpoint"}
+
+    def failing(self, *given):
+        asked.append(given)
+        if len(asked) == 8:  # in the second of two epochs
+            raise OSError("the disk is gone")
+        return sums(self, *given)
+
+    monkeypatch.setattr(to_tune.RowsInParts, "sums", failing)
+    with pytest.raises(OSError, match="the disk is gone"):
+        booster(**kept).fit(X, y)
+    resumed = booster(**kept).fit(X, y)
+    assert resumed.path_.chosen is not None
+    assert resumed.atom_coef_.tobytes() == expected.atom_coef_.tobytes()
+    assert len(asked) == 8 + 4 + 1
+
+
+def test_totalqboost_is_tuned_on_parts(npy_files):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:300].astype(np.float32), y[:300] % 3 > 0
+    tuning, settings = Tuning(epochs=10), {"random_state": 0, "n_jobs": 1}
+    model = TotalQBoostClassifier(3, pool=Hinges(10, 3), price=1e-3, tune=tuning, **settings)
+    near = clone(model).fit(X, y)
+    far = clone(model).fit(npy_files(np.split(X, CUTS)), y)
+    assert_close(far, near)

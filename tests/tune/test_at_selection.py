@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.model_selection import StratifiedKFold
 
-from laconic import Predictor, ShareBoostClassifier
+from laconic import Predictor, ShareBoostClassifier, TotalQBoostClassifier
 from laconic.boost.moved import ByRuleMoved
 from laconic.boost.rules import GradientRule
 from laconic.pools import Hinges, Patches
@@ -151,6 +151,16 @@ def test_a_resumed_fit_has_the_same_bits(every, digits, moved, tmp_path):
     assert model.path_[6].numbers == moved.path_[6].numbers
     smaller = patches(4, checkpoint=file).fit(*digits[:2])
     assert bits(smaller) == bits(moved.at(4))
+
+
+def test_a_checkpoint_keeps_moves_and_tuned_sizes(digits, tmp_path):
+    both = Tuning(epochs=10, at_selection=True)
+    whole = patches(4, tune=both).fit(*digits[:2])
+    file = tmp_path / "fit.checkpoint"
+    for tune in (MOVED, both, both):
+        model = patches(4, tune=tune, checkpoint=file).fit(*digits[:2])
+    assert whole.path_.chosen is not None
+    assert bits(model) == bits(whole)
 
 
 def test_a_checkpoint_without_moves_is_refused(digits, tmp_path):
@@ -317,6 +327,8 @@ def test_rows_elsewhere_and_wrong_settings_are_refused(tmp_path):
         Tuning(sizes=[])
     with pytest.raises(TypeError, match="not the atoms of Bumps"):
         ShareBoostClassifier(2, pool="bumps", tune=MOVED).fit(X, y)
+    with pytest.raises(TypeError, match="leave it out for a TotalQBoostClassifier"):
+        TotalQBoostClassifier(pool="hinges", tune=MOVED).fit(X, y == 1)
     with pytest.raises(TypeError, match="no parameters to tune"):
         ShareBoostClassifier(2, tune=MOVED).fit(*load_iris(return_X_y=True))
     assert clone(hinges()).tune == MOVED

@@ -42,6 +42,7 @@ MODELS = {
     "held out": lambda **own: share(early_stopping=True, n_iter_no_change=1, **own),
     "shared templates": lambda **own: share(costs="operations", **own),
     "refused": lambda **own: share(tune=Tuning([2, 4], epochs=4, rate=0.9, batch_size=4), **own),
+    "moved": lambda **own: share(tune=Tuning([2, 4], epochs=4, at_selection=True), **own),
     "pieces": lambda **own: share(pool=Pieces(20, soft=True), **own),
     "tight bumps": lambda **own: share(pool=Bumps(20), max_features=64, **own),
     "device": lambda **own: share(device="cpu", **own),
@@ -294,6 +295,8 @@ def test_number_of_threads_and_device_may_change(digits, stops, tmp_path, whole,
 def test_rows_that_judge_must_be_drawn_again(digits, tmp_path):
     with pytest.raises(ValueError, match="fit with tune needs an integer random_state"):
         share(checkpoint=tmp_path / "fit", random_state=None).fit(*digits)
+    moves_only = {"tune": Tuning([], at_selection=True), "random_state": None}
+    share(checkpoint=tmp_path / "fit", **moves_only).fit(*digits)
 
 
 class Brighter:

@@ -246,19 +246,17 @@ def _sums(
 
 
 def _these(part: PartToTune, threads: Threads, total: float | None) -> CheckedPart:
-    """Return all rows, or those that are fitted."""
-    if total is None:
-        return CheckedPart(part.X, part.codes, part.weight)
-    return CheckedPart(*part.taken(part.places(np.arange(part.n_fitted)), total))
+    """Return all rows, or those that are fitted. They go to a disk if the part is on one."""
+    found = CheckedPart(part.X, part.codes, part.weight)
+    if total is not None:
+        found = CheckedPart(*part.taken(part.places(np.arange(part.n_fitted)), total))
+    return found._replace(X=on_disk(found.X)) if is_mapped(part.X) else found
 
 
 def _columns(
     part: PartToTune, threads: Threads, made: FeatureMap, scales: np.ndarray, total: float | None
 ) -> CheckedPart:
-    """Return the columns of a map for all rows, or for those that are fitted.
-
-    They go to a disk if the rows are on one.
-    """
+    """Return the columns of a map for all rows, or for those that are fitted."""
     found = _these(part._replace(X=scaled_columns(made, part.X, scales)), threads, total)
     return found._replace(X=on_disk(found.X)) if is_mapped(part.X) else found
 

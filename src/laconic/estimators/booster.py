@@ -236,9 +236,12 @@ class BoostedClassifier(PathClassifier):
         asked_tuning(self)
 
     def _draws(self) -> tuple[str, str] | None:
-        for name in ("early_stopping", "tune"):
-            if getattr(self, name) is not False:
-                return f"of a fit with {name}", "holds out the same rows"
+        draws = {
+            "early_stopping": self.early_stopping,
+            "tune": self.tune is not False and getattr(self.tune, "joint", True),
+        }
+        for name in filter(draws.get, draws):
+            return f"of a fit with {name}", "holds out the same rows"
         return None
 
     def _prepared(self, X: Any, y: Any, sample_weight: Any) -> Ready:

@@ -15,6 +15,7 @@ from laconic.boost.path import PathEntry
 from laconic.data.doubts import stacklevel_of_user
 from laconic.data.fingerprint import digest_of, plain
 from laconic.data.labels import held_out_rows
+from laconic.estimators.moves import check_moves
 from laconic.estimators.training import TrainingInMemory
 from laconic.numeric.namespaces import to_host
 from laconic.numeric.parts import watched
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 # Settings that count what an atom may take more of when its place or its width changes.
 COUNTED = ("costs", "max_features", "max_operations", "max_bytes")
-# Rules whose score is a smooth function of an atom's parameters, almost everywhere.
-MOVING_RULES = ("gradient", "projection")
 
 
 def asked_tuning(estimator: Any) -> Tuning | None:
@@ -53,40 +52,10 @@ def asked_tuning(estimator: Any) -> Tuning | None:
         )
     tuning = Tuning() if tune is True else tune
     if tuning.at_selection:
-        _check_moves(estimator, pool)
+        check_moves(estimator, pool)
     _check_places(estimator, tuning)
     _check_sizes(estimator, tuning)
     return tuning
-
-
-def _check_moves(estimator: Any, pool: Any) -> None:
-    """Refuse settings with which atoms cannot be moved when they are chosen."""
-    rule = getattr(estimator, "rule", None)
-    if rule is None:
-        raise TypeError(
-            f"at_selection=True moves atoms along the score of ShareBoostClassifier's rule; "
-            f"leave it out for a {type(estimator).__name__}"
-        )
-    if rule not in MOVING_RULES:
-        raise ValueError(
-            f'at_selection=True moves atoms along the score of rule="gradient" or "projection", '
-            f"and rule={rule!r} has no such score; use one of the two, or leave at_selection out"
-        )
-    if not getattr(pool, "movable", False):
-        raise TypeError(
-            f"at_selection=True moves hinges and patches, not the atoms of {type(pool).__name__}; "
-            "leave it out to tune them after the path is grown"
-        )
-    if not estimator.fit_intercept:
-        raise ValueError(
-            "at_selection=True needs fit_intercept=True, because the score of a centred column "
-            "says where to move an atom"
-        )
-    if estimator.device is not None:
-        raise ValueError(
-            f"at_selection=True moves atoms on the processor, not on device={estimator.device!r}; "
-            "leave one of them out"
-        )
 
 
 def _check_places(estimator: Any, tuning: Tuning) -> None:
