@@ -13,7 +13,9 @@ errors, measured with the compiled C code on all test rows. Answers that are not
 counted. "The smallest model that reaches an error" is the smallest of the frontier whose test error
 is at most that. So the size is read off the test rows, for all sides alike.
 
-* Laconic: `CompactClassifier`, with up to 64 kB, and the pools of `OURS`.
+* Laconic: `CompactClassifier`, with up to 64 kB, and the pools of `OURS`, as they are chosen. The
+  searches of `TUNED` tune their atoms. They are a library of their own in the file, and one with
+  the others in the comparison.
 * emlearn: a tree, random forests, extra trees, and networks (``_emlearn.py``).
 * m2cgen: logistic regression, linear SVM, a tree, forests, and LightGBM (``_m2cgen.py``).
 * An int8 network of 4 to 64 hidden units, exported by code of this benchmark (``_int8_mlp.py``). It
@@ -58,11 +60,13 @@ from sklearn.model_selection import train_test_split
 
 from laconic import CompactClassifier
 from laconic.export.chips import CHIPS, Chip, compiler_version
-from laconic.pools import Bumps, Patches, Pieces, Rules, Stumps
+from laconic.pools import Bumps, Hinges, Patches, Pieces, Rules, Stumps
+from laconic.tune import Tuning
 
 SETS = ("digits", "pendigits", "satellite", "adult", "isolet", "mnist")
 PEERS = ("emlearn", "m2cgen")
-LIBRARIES = ("Laconic", *PEERS, "int8 network")
+CHOSEN, TUNES = "Laconic", "Laconic, tuned"
+LIBRARIES = (CHOSEN, TUNES, *PEERS, "int8 network")
 MOST_BYTES = 256 * 1024
 MOST_OF_OURS = 64 * 1024
 # The column of adult that only weighs rows, and the largest number that is not missing in int16.
@@ -163,11 +167,17 @@ OURS: dict[str, list[dict[str, Any]]] = {
                "costs": "operations"}],
 }  # fmt: skip
 """Settings of `CompactClassifier`. Pools that take long have a search with fewer atoms."""
+TUNED: dict[str, list[dict[str, Any]]] = {
+    "satellite": [{"max_atoms": 75, "pools": [Hinges(n_inputs=3), Hinges(n_inputs=6)],
+                   "alphas": [1e-4, 3e-4], "bits": (8,),
+                   "tune": Tuning(sizes=[10, 20, 30, 40, 50, 66], epochs=60, rate=0.03)}],
+}  # fmt: skip
+"""Settings of searches that tune. They were chosen on parts of the training rows."""
 
 
-def laconic_models(name: str, data: Data, seed: int) -> Iterator[Model]:
+def laconic_models(searches: list[dict[str, Any]], data: Data, seed: int) -> Iterator[Model]:
     """Return the frontiers of `CompactClassifier`, fitted on all training rows."""
-    for settings in OURS[name]:
+    for settings in searches:
         settings = settings | {"pools": [_pool(pool, data) for pool in settings["pools"]]}
         search = CompactClassifier(MOST_OF_OURS, cv=[(data.fit, data.held)], random_state=seed,
                                    **settings).fit(data.X, data.y)  # fmt: skip
@@ -177,7 +187,7 @@ def laconic_models(name: str, data: Data, seed: int) -> Iterator[Model]:
             model = point.predictor
             rows = model.device_rows(data.X_test)
             title = f"{line['atoms']} {line['pool']}, alpha={line['alpha']}, {line['bits']} bits"
-            yield Model("Laconic", title, str(model.to_c("model")), rows.dtype.name,
+            yield Model(CHOSEN, title, str(model.to_c("model")), rows.dtype.name,
                         1 - point.score, rows, model.predict(data.X_test))  # fmt: skip
 
 
@@ -200,8 +210,11 @@ class Sides:
 
     def models(self, library: str) -> Iterator[Model]:
         """Return the models of one library."""
-        if library == "Laconic":
-            yield from laconic_models(self.name, self.data, self.seed)
+        if library == CHOSEN:
+            plain = [{"tune": False} | settings for settings in OURS[self.name]]
+            yield from laconic_models(plain, self.data, self.seed)
+        elif library == TUNES:
+            yield from laconic_models(TUNED.get(self.name, []), self.data, self.seed)
         elif library == "emlearn":
             for forests, networks in zip(self.forests(), self.networks(), strict=True):
                 yield from emlearn_models(forests, networks)
@@ -315,9 +328,10 @@ def smallest(models: list[dict[str, Any]], place: str, limit: float) -> dict[str
 
 def compared(models: dict[str, list[dict[str, Any]]], place: str) -> dict[str, Any]:
     """Compare the frontiers of all libraries on one kind of chip."""
-    fronts = {library: frontier(models[library], place) for library in models}
+    fronts = {library: frontier(models[library], place) for library in (*PEERS, "int8 network")}
+    fronts[CHOSEN] = frontier(models[CHOSEN] + models.get(TUNES, []), place)
     peers = [r | {"library": library} for library in PEERS for r in fronts[library]]
-    ours, network = fronts["Laconic"], fronts["int8 network"]
+    ours, network = fronts[CHOSEN], fronts["int8 network"]
     lowest = min(r["test_error"] for r in peers)
     levels = []
     for points in ABOVE:
@@ -411,14 +425,18 @@ def main() -> None:
         run_set(name, stored, args, chips)
     found = {}
     whole = {
-        name: own for name, own in stored["sets"].items() if set(own["models"]) >= set(LIBRARIES)
+        name: own
+        for name, own in stored["sets"].items()
+        if set(own["models"]) >= set(LIBRARIES) - {TUNES}
     }
     for name in [name for name in SETS if name in whole]:
         found[name] = {place: compared(stored["sets"][name]["models"], place) for place in PLACES}
         for place in PLACES:
             show_set(name, place, found[name][place])
-    wrong = {library: sum(r["not_pythons"] for own in whole.values()
-                          for r in own["models"][library]) for library in LIBRARIES}  # fmt: skip
+    wrong = {}
+    for library in LIBRARIES:
+        records = [r for own in whole.values() for r in own["models"].get(library, [])]
+        wrong[library] = sum(r["not_pythons"] for r in records)
     print(f"\nanswers of C code that are not Python's: {wrong}\n")
     stored |= {"compared": found, "not_pythons": wrong, "verdicts": verdicts(found, len(SETS))}
     _keep(args, stored)

@@ -47,7 +47,7 @@ class FarTraining(TrainingInMemory):
     carrier = None
 
     def rows(self, asked):
-        pool, signs, loss, n_outputs, threads, intercept, limits = asked
+        pool, signs, loss, n_outputs, threads, intercept, limits, _ = asked
         bounds = bind_parts(pool, limits.parts(self.X, self.codes, self.weight), threads)
         bounds = [as_signs(bound) if signs else bound for bound in bounds]
         parts = zip(bounds, limits.parts(self.codes, self.weight), strict=True)

@@ -44,7 +44,11 @@ class HeldOut:
 
     def loss(self, entry: PathEntry) -> float:
         """Return the held-out loss of an entry's model."""
-        scores = contiguous(entry.scores(self.X).T, "float64")
+        return self.loss_of(entry.scores(self.X))
+
+    def loss_of(self, scores: Any) -> float:
+        """Return the loss of the scores (n_rows, n_outputs) of the held-out rows."""
+        scores = contiguous(scores.T, "float64")
         target = self.training_loss.targets(self.y, len(scores))
         state = namespace(scores).empty_like(scores)
         return float(self.training_loss.evaluate(scores, target, self.weight, state))

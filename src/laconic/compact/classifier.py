@@ -46,6 +46,7 @@ from laconic.model.input_codes import GIVEN
 from laconic.model.mean import mean_predictor
 from laconic.model.predictor import Predictor
 from laconic.notebook import MOST_ROWS, sentences
+from laconic.tune import Tuning
 
 
 class CompactClassifier(LaconicClassifier):
@@ -96,6 +97,10 @@ class CompactClassifier(LaconicClassifier):
         The loss that is minimised; see `laconic.ShareBoostClassifier`.
     refine : bool, default=False
         Improve every path with swap moves, which takes longer.
+    tune : bool or Tuning, default=True
+        Also tune atoms: in the end, the two best pools that can be tuned are fitted again, and a
+        few sizes of each are tuned; see `laconic.ShareBoostClassifier`. A `laconic.tune.Tuning`
+        has settings of your own, such as other sizes. With fewer than 200 rows, nothing is tuned.
     cv : int or splitter, default=3
         Folds. A number means stratified folds of shuffled rows.
     scoring : str or callable, default=None
@@ -172,6 +177,7 @@ class CompactClassifier(LaconicClassifier):
         "max_atoms": [Interval(Integral, 1, None, closed="left")],
         "loss": "no_validation",  # find_loss checks it
         "refine": ["boolean"],
+        "tune": ["boolean", Tuning],
         "cv": ["cv_object"],
         "scoring": [str, callable, None],
         "one_standard_error": ["boolean"],
@@ -201,6 +207,7 @@ class CompactClassifier(LaconicClassifier):
         max_atoms: int = 100,
         loss: Any = "margin",
         refine: bool = False,
+        tune: bool | Tuning = True,
         cv: Any = 3,
         scoring: Any = None,
         one_standard_error: bool = False,
@@ -226,6 +233,7 @@ class CompactClassifier(LaconicClassifier):
         self.max_atoms = max_atoms
         self.loss = loss
         self.refine = refine
+        self.tune = tune
         self.cv = cv
         self.scoring = scoring
         self.one_standard_error = one_standard_error
@@ -339,14 +347,14 @@ class CompactClassifier(LaconicClassifier):
         return Search(
             path, settings, rows, tried_sizes(self.max_atoms), form, self.cv, self.scoring,
             check_random_state(self.random_state), self.n_jobs, self.time_limit,
-            may_fail=isinstance(self.pools, str),
+            may_fail=isinstance(self.pools, str), tune=self.tune,
         )  # fmt: skip
 
     def _record(self, search: Search) -> Any:
         if self.checkpoint is None:
             return nullcontext()
         rows, form = search.rows, search.form
-        settings = settings_of(self, "time_limit", "one_standard_error")
+        settings = settings_of(self, "time_limit", "one_standard_error", "tune")
         settings |= {"form": form, "costs": search.model.costs, "units": self._units}
         settings |= {"categorical": [*self._categories], "groups": rows.groups}
         mark = fingerprint(rows.X, np.searchsorted(self.classes_, rows.y), rows.weight, settings)

@@ -18,12 +18,15 @@ from laconic.compact.frontier import Tried, best_scores, tried_models
 from laconic.compact.plan import PARTS, make_splitter, rows_of_rungs, survivors
 from laconic.compact.settings import Setting
 from laconic.compact.trials import AnyPath, Fold, Form, fold_table
+from laconic.compact.tuned import FEWEST_ROWS, tuned_settings
+from laconic.compact.tuned_path import TunedPath
 from laconic.data.doubts import stacklevel_of_user
 from laconic.estimators.independent import independent
 from laconic.estimators.scorers import FoldScorer
 from laconic.estimators.share import ShareBoostClassifier
 from laconic.estimators.sizes import part_of, used_folds
 from laconic.numeric.threads import Threads
+from laconic.tune import Tuning
 
 
 class Given(NamedTuple):
@@ -72,7 +75,8 @@ class Search:
     """A search over settings. `run` fills ``found``, and may be interrupted.
 
     ``model`` is the estimator that fits the paths, without pool and penalty. Settings that fail
-    are left out if ``may_fail``. ``known`` has outcomes of a checkpoint, in order.
+    are left out if ``may_fail``. With ``tune``, the best tunable settings are tuned in the end.
+    ``known`` has outcomes of a checkpoint, in order.
     """
 
     model: ShareBoostClassifier
@@ -86,6 +90,7 @@ class Search:
     n_jobs: int | None
     time_limit: float | None
     may_fail: bool
+    tune: bool | Tuning = False
     known: list[Outcome] = field(default_factory=list)
     found: Findings = field(default_factory=Findings)
 
@@ -102,13 +107,7 @@ class Search:
             folds = self._folds(part, int(seed))
             left = len(rungs) - rung - 1
             for setting in self._trials(rung, alive, folds, part, done, left):
-                over = self.time_limit is not None and monotonic() - began > self.time_limit
-                unfinished = left or setting != alive[-1]
-                if over and unfinished and self.found.models:
-                    self.found.status = (
-                        f"the time limit of {self.time_limit:g} s ended the plan on rung "
-                        f"{rung + 1} of {len(rungs)}{self._untried()}"
-                    )
+                if (left or setting != alive[-1]) and self._is_over(began, rung, len(rungs)):
                     return
             if not self.found.models:
                 reason = (
@@ -116,6 +115,30 @@ class Search:
                 )
                 raise ValueError(next(iter(self.found.left_out.values()), reason))
             alive = self._next(alive, groups, first=rung == 0)
+        tuned = self._add_tuned(len(part.y))
+        if tuned and not self._is_over(began, rung, len(rungs)):
+            for setting in self._trials(rung, tuned, folds, part, done, 0):
+                if setting != tuned[-1] and self._is_over(began, rung, len(rungs)):
+                    return
+
+    def _is_over(self, began: float, rung: int, n_rungs: int) -> bool:
+        """Return whether the time is over and there are models. If so, say it in the status."""
+        if self.time_limit is None or monotonic() - began <= self.time_limit:
+            return False
+        if self.found.models:
+            self.found.status = (
+                f"the time limit of {self.time_limit:g} s ended the plan on rung {rung + 1} of "
+                f"{n_rungs}{self._untried()}"
+            )
+        return bool(self.found.models)
+
+    def _add_tuned(self, n_rows: int) -> list[int]:
+        """Add the settings of tuned paths, and return their numbers."""
+        if not self.tune or n_rows < FEWEST_ROWS:
+            return []
+        before = len(self.settings)
+        self.settings += tuned_settings(self.settings, self.found.last, self.most, self.tune)
+        return list(range(before, len(self.settings)))
 
     @property
     def most(self) -> float:
@@ -195,6 +218,8 @@ class Search:
         path: ShareBoostClassifier = clone(self.model).set_params(
             pool=own.pool, alpha=own.alpha, rule=own.rule
         )
+        if own.tuning is not None:
+            return TunedPath(path, own.tuning)
         return path if own.averaged == 1 else AveragedPath(path, own.averaged)
 
     def _next(self, alive: list[int], groups: list[list[int]], first: bool) -> list[int]:

@@ -13,6 +13,7 @@ from scipy import sparse
 from laconic.compact.averages import can_be_averaged
 from laconic.pools import Hinges, Patches, make_pool
 from laconic.registry import allows_missing
+from laconic.tune import Tuning
 
 # Hinges of few inputs are better in few bytes than those of all.
 FEW_INPUTS = 4
@@ -48,6 +49,8 @@ class Setting(NamedTuple):
     columns have other lengths."""
     averaged: int = 1
     """How many paths are averaged."""
+    tuning: Tuning | None = None
+    """How atoms are tuned, and at which sizes, or None if they stay as they are chosen."""
 
 
 def check_pools(pools: Any) -> None:

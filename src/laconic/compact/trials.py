@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from laconic.compact.averages import AveragedPath, cost_of
+from laconic.compact.tuned_path import TunedPath
 from laconic.estimators.independent import whole
 from laconic.estimators.scorers import FoldScorer
 from laconic.estimators.share import ShareBoostClassifier
@@ -16,7 +17,7 @@ from laconic.export.footprint import Target, footprint
 from laconic.model.choose_codes import TooWide
 from laconic.model.integer_predictor import IntegerPredictor
 from laconic.model.program import program_of
-from laconic.model.quantise import quantise_program
+from laconic.model.quantise import integers_of
 
 COLUMNS = ("reached", "atoms", "score", "bytes", "operations", "features", "cost")
 """Columns of the table of a fold. A model that cannot be made has NaN. ``reached`` is the size of
@@ -25,7 +26,7 @@ FLOAT = 32
 """Word length of a model that is not quantised."""
 
 
-AnyPath = ShareBoostClassifier | AveragedPath
+AnyPath = ShareBoostClassifier | AveragedPath | TunedPath
 
 
 class Form(NamedTuple):
@@ -45,7 +46,7 @@ class Form(NamedTuple):
             return predictor
         if not (weight > 0).all():
             X, weight = X[weight > 0], weight[weight > 0]
-        integers = quantise_program(program_of(predictor), X, bits, self.inputs, weight)
+        integers = integers_of(predictor, X, bits, self.inputs, weight)
         return IntegerPredictor.of(predictor, integers)
 
 

@@ -68,6 +68,15 @@ def independent(
                 yield done.answer
 
 
+HARMLESS = (
+    "fit was interrupted",
+    "no atom is worth its price",
+    "no atom helps",
+    "the path has no model of",  # fewer rows may not reach all sizes that are to be tuned
+)
+"""Warnings that do not matter for fits of parts of the rows."""
+
+
 class _Done(NamedTuple):
     answer: Any
     interrupted: bool = False
@@ -89,7 +98,7 @@ def _job(work: Work[T], caller: int, *given: Any) -> _Done:
 def quiet_fits() -> Iterator[None]:
     """Suppress warnings that do not matter for fits of parts of the rows."""
     with told_already(), warnings.catch_warnings():
-        for message in ("fit was interrupted", "no atom is worth its price", "no atom helps"):
+        for message in HARMLESS:
             warnings.filterwarnings("ignore", message=message)
         yield
 

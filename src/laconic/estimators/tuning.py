@@ -192,7 +192,7 @@ def given_to_tuner(
 
     seed = estimator.random_state
     drawn = np.random.default_rng(int(seed) if isinstance(seed, Integral) else 0)
-    return TuningGiven(
+    given = TuningGiven(
         *_divided(estimator, ready, judged, threads),
         ready.loss,
         loop.settle.penalty,
@@ -204,6 +204,22 @@ def given_to_tuner(
         estimator._limits,
         int(drawn.integers(2**31)),
     )
+    return judged_as_shipped(estimator, ready, given)
+
+
+def judged_as_shipped(estimator: Any, ready: Any, given: TuningGiven) -> TuningGiven:
+    """Let integer models be compared, if a budget in bytes says the word length."""
+    target, training = ready.target, ready.training
+    if target is None or target.bits is None or not hasattr(training, "X"):
+        return given
+    from laconic.boost.held_out import HeldOut
+    from laconic.tune.in_integers import HeldOutInIntegers, Shipped
+
+    assert isinstance(given.held, HeldOut)
+    X, weight = to_host(training.X), to_host(training.weight)
+    own = X, weight, len(estimator.classes_), estimator.loss_
+    shipped = Shipped(target.bits, target.inputs, *own)
+    return given._replace(held=HeldOutInIntegers(given.held, shipped))
 
 
 def _divided(

@@ -16,9 +16,8 @@ from laconic.model.input_codes import given_type
 from laconic.model.integers import IntegerProgram
 from laconic.model.predictor import Predictor
 from laconic.model.primitives import take
-from laconic.model.program import program_of
 from laconic.model.proof import Bound, bounds
-from laconic.model.quantise import quantise_program
+from laconic.model.quantise import integers_of
 from laconic.notebook import MOST_ROWS, folded
 from laconic.registry import TABLE_BYTES, find
 
@@ -202,7 +201,7 @@ def quantise(
     if not (weight > 0).all():
         rows, weight = rows[weight > 0], weight[weight > 0]
         labels = None if labels is None else labels[np.asarray(sample_weight) > 0]
-    integers = quantise_program(program_of(predictor), rows, bits, inputs, weight)
+    integers = integers_of(predictor, rows, bits, inputs, weight)
     change = change_of(predictor, integers, rows, labels, weight)
     return IntegerPredictor.of(predictor, integers, change)
 

@@ -5,7 +5,9 @@
    (`laconic.model.in_codes`).
 3. Choose one unit for all scores, and round the weights to it. An atom may also have a power of
    two of its own, by which its value is multiplied before it is weighted.
-4. Bound every accumulator, for every input (`laconic.model.proof`).
+4. Change the rounded weights so that the scores are nearest to those of the model
+   (`laconic.model.nearest_weights`).
+5. Bound every accumulator, for every input (`laconic.model.proof`).
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from laconic.model.choose_codes import TooWide, choose_codes
 from laconic.model.in_codes import Coded, in_codes
 from laconic.model.input_codes import Inputs
 from laconic.model.integers import EXACT, IntegerProgram, atom_values
-from laconic.model.program import Program
+from laconic.model.nearest_weights import nearest_weights
+from laconic.model.program import Program, program_of
 from laconic.model.proof import bounds, overflow, score_bound, value_sizes
 from laconic.model.segments import Segment
 
@@ -45,14 +48,16 @@ TOO_LARGE = 2.0**62
 COARSER = 40
 
 
-def quantise_program(
-    program: Program, X: Any, bits: int, given: str, weight: np.ndarray
+def integers_of(
+    predictor: Any, X: Any, bits: int, given: str, weight: np.ndarray
 ) -> IntegerProgram:
-    """Return an integer program that is near ``program`` on the rows ``X`` of these weights.
+    """Return an integer program that is near a predictor on the rows ``X`` of these weights.
 
     Of a few units, it takes the one with the smallest error of the scores on some of the rows.
-    Balls do not count in this comparison.
+    Balls do not count in this comparison. Then weights are changed, if that brings the scores on
+    these rows nearer to those of the predictor.
     """
+    program = program_of(predictor)
     inputs = choose_codes(program, X, bits, given)
     coded = in_codes(program, inputs, X, bits)
     step = max(1, X.shape[0] // SAMPLE)
@@ -67,6 +72,9 @@ def quantise_program(
         shifted = nearest(True)
         best = shifted if shifted.changed < best.changed - WORTH else best
     rounded = best.rounded
+    if len(coded.program.bias) == 1 and not coded.never.any() and trial.values:
+        scores = _exact_scores(predictor, program, X[::step])
+        rounded = trial.nearer(rounded, scores, inputs, bits)
     proof = bounds(rounded.program, inputs, bits, rounded.accumulator)
     if wide := overflow(proof):
         raise TooWide(f"this model cannot be computed with integers, as one overflows: {wide}")
@@ -74,6 +82,12 @@ def quantise_program(
     return IntegerProgram(
         rounded.program, inputs, bits, rounded.unit, rounded.accumulator, distance
     )
+
+
+def _exact_scores(predictor: Any, program: Program, X: Any) -> np.ndarray:
+    """Return the scores of a predictor that the program stands for."""
+    scores: np.ndarray = predictor.encoded_scores(X)
+    return np.diff(scores, axis=1) if program.n_outputs < scores.shape[1] else scores
 
 
 class _Rounded(NamedTuple):
@@ -190,7 +204,7 @@ class _Trial:
     """Compares rounded programs on codes of rows, without their balls."""
 
     def __init__(self, coded: Coded, inputs: Inputs, codes: np.ndarray, weight: np.ndarray) -> None:
-        self.weight = weight
+        self.weight, self.coded = weight, coded.program
         self.values = [
             None if segment.weights.ndim == 3 else atom_values(segment, codes, inputs)
             for segment in coded.program.segments
@@ -213,10 +227,14 @@ class _Trial:
         return out
 
     def judged(self, rounded: _Rounded) -> _Judged:
-        """Return how far a rounded program is from the exact one."""
+        """Return how far a rounded program is from the one in codes."""
+        return self._gap(rounded, *self.exact)
+
+    def _gap(self, rounded: _Rounded, *wanted: np.ndarray) -> _Judged:
+        """Return how far a rounded program is from wanted scores, one matrix for each leaf."""
         changed, error = 0.0, 0.0
         found = self._scores(rounded.program)
-        for own, exact in zip(found, self.exact, strict=True):
+        for own, exact in zip(found, wanted, strict=True):
             changed += float(np.average(decide(own) != decide(exact), weights=self.weight))
             gap = np.clip(rounded.unit * own - exact, -1e15, 1e15)
             if gap.shape[1] > 1:
@@ -224,3 +242,35 @@ class _Trial:
             squares = np.square(gap).mean(axis=1)
             error += float(np.average(squares, weights=self.weight))
         return _Judged(rounded, changed / len(found), error)
+
+    def nearer(self, rounded: _Rounded, exact: np.ndarray, inputs: Inputs, bits: int) -> _Rounded:
+        """Return a rounded program with the weights whose scores are nearest to the exact ones.
+
+        If rounding changes no decision, it is returned as it is. So are programs with balls.
+        """
+        values = [own for own in self.values if own is not None]
+        if len(values) < len(self.values):
+            return rounded
+        before = self._gap(rounded, exact)
+        if not before.changed:
+            return rounded
+        segments = rounded.program.segments
+        shift = [np.ldexp(1.0, segment.tables["shift"]) for segment in segments]
+        columns = np.hstack([own * by for own, by in zip(values, shift, strict=True)])
+        real = np.vstack([s.weights for s in self.coded.segments]) / rounded.unit
+        real /= np.concatenate(shift)[:, None]
+        whole = np.vstack([segment.weights for segment in segments])
+        most = 2 ** (bits - 1) - 1
+        scores = exact / rounded.unit
+        found = nearest_weights(columns, scores, self.weight, real, whole, most)
+        ends = np.cumsum([0, *(segment.n_atoms for segment in segments)])
+        made = rounded.program._replace(
+            bias=_whole(found.bias)[None],
+            segments=[
+                segment._replace(weights=_whole(found.weights[a:b]))
+                for segment, (a, b) in zip(segments, itertools.pairwise(ends), strict=True)
+            ],
+        )
+        after = self._gap(rounded._replace(program=made), exact)
+        room = score_bound(made, inputs, bits) <= min(2 ** (rounded.accumulator - 1) - 1, EXACT)
+        return after.rounded if room and after.error < before.error else rounded
