@@ -61,7 +61,7 @@ def test_settings_of_your_own_are_used():
     own = Tuning(sizes=[3, 8, 9], epochs=7)
     assert tuned_settings(settings, models, 100, own)[0].tuning == Tuning(sizes=[3, 8], epochs=7)
     assert tuned_settings(settings, models, 100, Tuning(sizes=[9])) == []
-    assert tuned_settings(settings, models, 100, Tuning(epochs=7))[0].tuning.sizes == [2, 4, 8]
+    assert tuned_settings(settings, models, 100, Tuning(epochs=7))[0].tuning.sizes == (2, 4, 8)
 
 
 def test_tuned_models_are_tried_and_shipped(digits, fitted):

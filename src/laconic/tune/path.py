@@ -190,9 +190,11 @@ class Tuner:
         if self._tuning.copies is not None:
             found.append(self._solved(entry, made, last, *of_descent))
         found = [model for model in found if self._is_whole(model, entry)]
-        best = min(found, key=given.held.loss, default=chosen)
-        if not given.held.loss(best) < given.held.loss(chosen):
+        losses = np.array([given.held.loss(model) for model in (chosen, *found)])
+        first = int(np.argmin(np.where(np.isnan(losses), np.inf, losses)))
+        if first == 0:
             return None
+        best = found[first - 1]
         of_best = weights_of(best, given.intercept), best.means
         every = partial(self._solved, entry, made, given.every, *of_best)
         if best is solved and self._is_whole(again := every(), entry):
