@@ -69,6 +69,7 @@ def test_caps_hold_for_the_mean():
 def test_a_search_tries_single_paths_and_means():
     X, y = digits()
     given = {"pools": ["stumps", "bumps"], "max_atoms": 8, "cv": 2, "random_state": 0}
+    given["tune"] = False
     search = CompactClassifier(4000, averages=(1, 3), **given).fit(X, y)
     assert {*search.trials_["pool"]} == {"stumps", "stumps, mean of 3", "bumps"}
     again = CompactClassifier(4000, averages=(3, 1), n_jobs=2, **given).fit(X, y)

@@ -26,8 +26,9 @@ def frontier_table(model: Any, X_test: Any, y_test: Any) -> Table:
     heads += [test] * (X_test is not None) + ["atoms", "features", "bits", "pool"]
     for head in ["", *heads]:
         side: Any = "left" if head == "pool" else "right"
-        least = max(1, *map(len, head.split("\n")))  # only long names of pools are cut
-        table.add_column(head, justify=side, no_wrap=True, min_width=least)
+        least = max(1, *map(len, head.split("\n")))
+        # Only long names of pools take several lines.
+        table.add_column(head, justify=side, no_wrap=head != "pool", min_width=least)
     scorer = check_scoring(model, model.scoring)
     lines = zip(lines_of(model.pareto_), model.frontier(), strict=True)
     for line, own in _shown(list(lines), model.bytes_):
