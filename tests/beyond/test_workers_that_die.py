@@ -113,8 +113,7 @@ def assert_same_bits(one, other):
         assert (a.loss, a.objective) == (b.loss, b.objective)
 
 
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "seed"), [(name, seed) for seed, name in enumerate(MODELS)])
 def test_a_worker_that_is_killed_changes_no_bit(name, seed, client):
     killer = At(random.Random(seed).randrange(4), lambda: kill_one(client, seed))
     assert_same_bits(fit(MODELS[name]), fit(MODELS[name], killer))

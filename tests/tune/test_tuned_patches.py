@@ -52,17 +52,18 @@ def test_slopes_are_finite_differences(places):
         values = reference(own, parameters, X)
         return float((pull.T * values).sum())
 
-    step = 1e-6
+    step, rng = 1e-6, np.random.default_rng(5)
     for number, array in enumerate(own.start):
-        expected = np.zeros_like(array)
-        for at in np.ndindex(array.shape):
+        entries = list(np.ndindex(array.shape))
+        some = [entries[n] for n in rng.permutation(len(entries))[:15]]
+        for at in some:
             ends = []
             for sign in (1, -1):
                 moved = [p.copy() for p in own.start]
                 moved[number][at] += sign * step
                 ends.append(total(moved))
-            expected[at] = (ends[0] - ends[1]) / (2 * step)
-        np.testing.assert_allclose(found[number], expected, rtol=2e-4, atol=2e-4)
+            expected = (ends[0] - ends[1]) / (2 * step)
+            np.testing.assert_allclose(found[number][at], expected, rtol=2e-4, atol=2e-4)
 
 
 def reference(own, parameters, X):
