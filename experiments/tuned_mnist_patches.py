@@ -13,7 +13,8 @@ accepted, on held-out loss. The test digits are read once for every seed, when a
 Settings are compared with --choose, on 10,000 training digits that are held out of everything.
 
 Run: python experiments/tuned_mnist_patches.py [--kind plain] [--sizes N ...] [--seeds N]
-                                               [--choose] [--device cuda] [--json FILE]
+                                               [--processes N] [--choose] [--device cuda]
+                                               [--json FILE]
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import argparse
 import time
 from typing import Any
 
+import joblib
 import numpy as np
 from _common import arguments, load, progress, save, table
 from share_mnist_patches import described, digits
@@ -29,7 +31,14 @@ from share_mnist_patches import described, digits
 HELD_OUT = 10_000
 BROAD = {"n_templates": 250, "template_size": (5, 7), "mask_sigma": (6.0, 9.0)}
 SHARED = {"n_templates": 200, "template_size": (5, 7, 9), "mask_sigma": (4.0, 7.0)}
+NARROW = {"n_templates": 250, "template_size": 7, "mask_sigma": 4.5}
+POOLS = {"broad": BROAD, "narrow": NARROW, "shared": SHARED}
 MILD = {"elastic_alpha": 10.0, "rotation": 5.0, "scale": 0.05, "shear": 0.05, "shift": 0.5}
+STRENGTHS: dict[str, dict[str, Any]] = {
+    "mild": MILD,
+    "usual": {},
+    "strong": {"elastic_alpha": 20.0},
+}
 KINDS: dict[str, dict[str, Any]] = {
     "plain": {"pool": BROAD, "alpha": 3e-6, "epochs": None, "sizes": [35, 40, 45, 75, 266]},
     "deformed": {
@@ -56,6 +65,9 @@ def main() -> None:
     parser.add_argument("--kind", choices=list(KINDS), default="plain")
     parser.add_argument("--sizes", type=int, nargs="+", help="sizes to tune")
     parser.add_argument("--seeds", type=int, default=3, help="number of fits")
+    parser.add_argument("--processes", type=int, default=1, help="fits at the same time")
+    parser.add_argument("--pool", choices=list(POOLS), help="templates and masks to choose from")
+    parser.add_argument("--strength", choices=list(STRENGTHS), help="how strongly copies deform")
     parser.add_argument("--epochs", type=int, help="how often every digit is looked at")
     parser.add_argument("--alpha", type=float, help="strength of the penalty")
     parser.add_argument("--rate", type=float, default=0.03, help="length of the first steps")
@@ -72,9 +84,17 @@ def main() -> None:
         X, y, new = X[kept], y[kept], (X[held], y[held])
     setting = {**KINDS[args.kind], "rate": args.rate}
     setting |= {k: v for k, v in vars(args).items() if k in ("sizes", "epochs", "alpha") and v}
-    runs = []
-    for seed in range(args.seed, args.seed + args.seeds):
-        runs.append(fit(X[: args.rows], y[: args.rows], *new, setting, seed, args))
+    if args.pool:
+        setting["pool"] = POOLS[args.pool]
+    if args.strength:
+        setting["copies"] = STRENGTHS[args.strength]
+    together = joblib.Parallel(n_jobs=args.processes, return_as="generator")
+    runs: list[dict[str, Any]] = []
+    for run in together(
+        joblib.delayed(fit)(X[: args.rows], y[: args.rows], *new, setting, seed, args)
+        for seed in range(args.seed, args.seed + args.seeds)
+    ):
+        runs.append(run)
         results = {"kind": args.kind, "setting": setting, "runs": runs, "means": means(runs)}
         save(args.json, args, [], {**results, **described(args.device)})
     show_means(results["means"], args)
