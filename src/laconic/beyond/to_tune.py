@@ -95,19 +95,22 @@ class JudgedParts:
             for n, first in enumerate(ends[:-1])
         ]
         self._parts = given.become(_judged, (), each)
-        self._n_held = np.diff(cuts).tolist()
+        n_held = np.diff(cuts).tolist()
+        self._fitted = [n - held for n, held in zip(lengths, n_held, strict=True)]
+        self._totals = tree_sum(self._parts.ask(_weights))
+
+    def to_grow(self) -> TrainingInParts:
+        """Return the rows that are fitted, to grow a path on."""
+        return self._those_fitted().written_as_given()
 
     def rows(self, loss: Loss, threads: Threads) -> tuple[RowsInParts, RowsInParts, HeldInParts]:
         """Return all rows, those that are fitted, and those that are held out."""
-        parts = self._parts
-        parts.threads = threads
-        total = tree_sum(parts.ask(_weights))
-        fitted = [n - held for n, held in zip(self._lengths, self._n_held, strict=True)]
-        return (
-            RowsInParts(parts, *self._training, self._lengths, None),
-            RowsInParts(parts, *self._training, fitted, total[0]),
-            HeldInParts(parts, loss, total[1]),
-        )
+        self._parts.threads = threads
+        every = RowsInParts(self._parts, *self._training, self._lengths, None)
+        return every, self._those_fitted(), HeldInParts(self._parts, loss, self._totals[1])
+
+    def _those_fitted(self) -> RowsInParts:
+        return RowsInParts(self._parts, *self._training, self._fitted, self._totals[0])
 
 
 class RowsInParts:
@@ -170,9 +173,13 @@ class RowsInParts:
         self._check_files()
         return self._with(_columns, made, scales)
 
+    def written_as_given(self) -> TrainingInParts:
+        """Return these rows as they were given."""
+        return self._with(_these)
+
     def rows(self, asked: RowsAsked) -> Rows:
         """Bind a pool to the rows, and return their shards."""
-        return self._with(_these).rows(asked)
+        return self.written_as_given().rows(asked)
 
     def _with(self, make: Question, *shared: Any) -> TrainingInParts:
         """Return what ``make`` makes of each part that has any of these rows."""

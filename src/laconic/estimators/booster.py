@@ -196,7 +196,7 @@ class BoostedClassifier(PathClassifier):
     def _fit_checked(self: Self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
         """Fit with settings that were checked."""
         ready = self._prepared(X, y, sample_weight)
-        judged, mark = judged_rows(self, ready), mark_of_tuning(self)
+        (ready, judged), mark = judged_rows(self, ready), mark_of_tuning(self)
         folds_first = self.cv is not None and self._folds_choose_settings()
         if folds_first:
             self.cv_scores_ = self._cross_validate(ready, sample_weight, groups)

@@ -272,7 +272,7 @@ def fitted_path(
         shared = clone(estimator).set_params(**{name: models[0].get_params()[name]})
         shared._check_fit(None)
         ready = shared._prepared(X, y, sample_weight)
-        judged = judged_rows(shared, ready)
+        ready, judged = judged_rows(shared, ready)
         rows = shared._rows(ready, threads)
         terms = shared._terms(rows, ready)
         known = {name: getattr(shared, name) for name in _OF_DATA if hasattr(shared, name)}

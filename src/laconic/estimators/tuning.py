@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from laconic.boost.held_out import HeldOut
 from laconic.boost.path import PathEntry
 from laconic.data.doubts import stacklevel_of_user
 from laconic.data.fingerprint import digest_of, plain
@@ -114,40 +115,46 @@ def tuned_path(
 
 
 class JudgedHere(NamedTuple):
-    """Numbers of the rows to tune on, and of those that judge."""
+    """All rows, and those of them that judge whether tuned atoms are better."""
 
-    fitted: np.ndarray
-    kept: np.ndarray
+    every: Any
+    held: HeldOut
 
 
-def judged_rows(estimator: Any, ready: Any) -> JudgedHere | JudgedParts | None:
-    """Hold rows out, or return None if the fit holds out some, or does not tune.
+def judged_rows(estimator: Any, ready: Any) -> tuple[Any, JudgedHere | JudgedParts | None]:
+    """Hold rows out. Return what is left to grow the path on, and what knows of all rows.
 
-    It is called before the path is grown. So rows that cannot be tuned are refused at once, and so
-    is what cannot make copies of them.
+    Rows that judge must not choose atoms: chosen atoms fit the rows that chose them, and would win
+    against tuned ones. So they are held out before the path is grown. The second is None if the fit
+    holds out rows anyway, or does not tune. Rows that cannot be tuned, and what cannot make copies
+    of them, are refused at once.
     """
     tuning, training = asked_tuning(estimator), ready.training
     if tuning is None:
-        return None
+        return ready, None
     if tuning.at_selection and not isinstance(training, TrainingInMemory):
         raise TypeError(
             "at_selection=True needs rows in the memory of the processor; give X as an array of "
             "NumPy, or leave at_selection out"
         )
     if not tuning.joint:
-        return None
+        return ready, None
     if not hasattr(training, "X"):
         from laconic.beyond.to_tune import JudgedParts
 
         _check_copies(tuning)
-        return JudgedParts(estimator, training)
+        parts = JudgedParts(estimator, training)
+        return ready._replace(training=parts.to_grow()), parts
     if ready.held is not None:
-        _try_copies(tuning, training.X, slice(None))
-        return None
+        _try_copies(tuning, training.X)
+        return ready, None
     codes, weight = to_host(training.codes), to_host(training.weight)
-    fitted, *_, kept = held_out_rows(estimator, np.arange(len(codes)), codes, weight)
-    _try_copies(tuning, training.X, fitted)
-    return JudgedHere(fitted, kept[0])
+    fitted, *_, (kept, *_) = held_out_rows(estimator, np.arange(len(codes)), codes, weight)
+    X, codes, weight = _part(training, fitted)
+    _try_copies(tuning, X)
+    held = HeldOut(*_part(training, kept), ready.loss, estimator.n_iter_no_change)
+    grown = ready._replace(training=training._replace(X=X, codes=codes, weight=weight))
+    return grown, JudgedHere(training, held)
 
 
 def _check_copies(tuning: Tuning) -> None:
@@ -160,10 +167,10 @@ def _check_copies(tuning: Tuning) -> None:
         )
 
 
-def _try_copies(tuning: Tuning, X: Any, fitted: Any) -> None:
+def _try_copies(tuning: Tuning, X: Any) -> None:
     """Make the copies of the first epoch, so that an error comes before the path is grown."""
     if tuning.copies is not None:
-        copied(tuning.copies, X[fitted], 0)
+        copied(tuning.copies, X, 0)
 
 
 def mark_of_tuning(estimator: Any) -> str:
@@ -212,7 +219,6 @@ def judged_as_shipped(estimator: Any, ready: Any, given: TuningGiven) -> TuningG
     target, training = ready.target, ready.training
     if target is None or target.bits is None or not hasattr(training, "X"):
         return given
-    from laconic.boost.held_out import HeldOut
     from laconic.tune.in_integers import HeldOutInIntegers, Shipped
 
     assert isinstance(given.held, HeldOut)
@@ -226,18 +232,14 @@ def _divided(
     estimator: Any, ready: Any, judged: JudgedHere | JudgedParts | None, threads: Any
 ) -> tuple[RowsToTune, RowsToTune, Held]:
     """Return all rows, those that are fitted, and those that are held out."""
-    from laconic.boost.held_out import HeldOut
     from laconic.tune.rows import RowsHere
 
-    every, held = ready.training, ready.held
-    fitted = every
+    if judged is None:
+        every = RowsHere(ready.training, threads)
+        return every, every, ready.held
     if isinstance(judged, JudgedHere):
-        X, codes, weight = _part(every, judged.fitted)
-        fitted = every._replace(X=X, codes=codes, weight=weight)
-        held = HeldOut(*_part(every, judged.kept), ready.loss, estimator.n_iter_no_change)
-    elif judged is not None:
-        return judged.rows(ready.loss, threads)
-    return RowsHere(every, threads), RowsHere(fitted, threads), held
+        return RowsHere(judged.every, threads), RowsHere(ready.training, threads), judged.held
+    return judged.rows(ready.loss, threads)
 
 
 def _part(training: Any, numbers: np.ndarray) -> tuple[Any, Any, Any]:

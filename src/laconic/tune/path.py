@@ -1,13 +1,13 @@
 """Tune entries of a path: descend, solve the weights again, and accept what held-out rows like.
 
-An entry is tuned on the rows that are not held out. It competes with the entry as chosen, whose
-weights are fitted to the same rows, in the loss on the rows that are held out. The tuned atoms come
-with several sets of weights: those of the corrector for these rows, those of the descent, and with
-copies those of the corrector for the last copies. The set that is best on the held-out rows is
-used. In the first case the weights are solved once more, on all rows. Either way the weights have a
-certificate for the tuned atoms. It holds on all rows, on those that are not held out, or on the
-last copies: where the weights were last solved or compared. The loss and the objective of an entry
-are those of all rows, without copies.
+An entry is tuned on the rows that its path was grown on. It competes with the entry as chosen in
+the loss on other rows, which are held out of both. The tuned atoms come with several sets of
+weights: those of the corrector for these rows, those of the descent, and with copies those of the
+corrector for the last copies. The set that is best on the held-out rows is used. In the first case
+the weights are solved once more, on all rows. Either way the weights have a certificate for the
+tuned atoms. It holds on all rows, on those that are not held out, or on the last copies: where the
+weights were last solved or compared. The loss and the objective of a tuned entry are those of all
+rows, without copies.
 
 If the objective is the answer, as in TotalQBoost, weights of the descent do not compete, because
 they do not minimise it. A penalty with a kink, such as l1, can then make all weights of an atom
@@ -62,7 +62,7 @@ class TuningGiven(NamedTuple):
     every: RowsToTune
     """All rows to learn from."""
     fitted: RowsToTune
-    """Those that are not held out."""
+    """Those that are not held out, on which the path was grown."""
     held: Held
     """Rows that are held out."""
     loss: Loss
@@ -141,9 +141,7 @@ class Tuner:
     ) -> PathEntry | None:
         """Descend from a map, choose the weights, and keep the answer."""
         given, fitted = self._given, self._given.fitted
-        weights = weights_of(entry, given.intercept)
-        chosen = self._solved(entry, entry.map, fitted, weights, entry.means)
-        first = chosen if self._before is None else self._solved(entry, start, fitted)
+        first = entry if self._before is None else self._solved(entry, start, fitted)
         frame, model = self._framed(first, atoms.start)
         batches = fitted.batches(self._tuning, given.seed)
 
@@ -155,7 +153,7 @@ class Tuner:
             self._told(entry.size, kept.epochs / epochs, kept.loss)
         model = descend(atoms, model, frame, batches, epochs, rate, told, fitted.sums, kept)
         last = fitted.of_epoch(batches, epochs - 1)
-        best = self._best(entry, chosen, first.means, atoms, model, last)
+        best = self._best(entry, first.means, atoms, model, last)
         found = self._recorded(best, entry)
         if found is not None and not self._free:
             more = found.predictor_cost.operations > entry.predictor_cost.operations
@@ -166,7 +164,6 @@ class Tuner:
     def _best(
         self,
         entry: PathEntry,
-        chosen: PathEntry,
         means: np.ndarray,
         atoms: Tunable,
         model: TunedModel,
@@ -174,7 +171,7 @@ class Tuner:
     ) -> PathEntry | None:
         """Return the tuned model with the weights that held-out rows like best.
 
-        ``last`` are the rows of the last epoch. None means that ``chosen`` is better.
+        ``last`` are the rows of the last epoch. None means that the entry as chosen is better.
         """
         given = self._given
         weights = np.vstack([to_host(model.base), to_host(model.weights)])
@@ -190,7 +187,7 @@ class Tuner:
         if self._tuning.copies is not None:
             found.append(self._solved(entry, made, last, *of_descent))
         found = [model for model in found if self._is_whole(model, entry)]
-        losses = np.array([given.held.loss(model) for model in (chosen, *found)])
+        losses = np.array([given.held.loss(model) for model in (entry, *found)])
         first = int(np.argmin(np.where(np.isnan(losses), np.inf, losses)))
         if first == 0:
             return None
