@@ -41,7 +41,7 @@ MODELS = {
     "total": total,
     "held out": lambda **own: share(early_stopping=True, n_iter_no_change=1, **own),
     "shared templates": lambda **own: share(costs="operations", **own),
-    "refused": lambda **own: share(tune=Tuning([2, 4], epochs=4, rate=0.9, batch_size=4), **own),
+    "refused": lambda **own: share(tune=Tuning([2, 4], epochs=4, rate=0.99, batch_size=1), **own),
     "moved": lambda **own: share(tune=Tuning([2, 4], epochs=4, at_selection=True), **own),
     "pieces": lambda **own: share(pool=Pieces(20, soft=True), **own),
     "tight bumps": lambda **own: share(pool=Bumps(20), max_features=64, **own),
@@ -258,7 +258,6 @@ def test_other_settings_of_tuning_use_the_path_and_what_they_share(
         (Tuning([2, 4], epochs=2), [1, 2, 1, 2]),
         (Tuning([2, 3], epochs=4), [1, 2, 3, 4]),
         (Tuning([2, 4], epochs=4, rate=0.01), [1, 2, 3, 4] * 2),
-        (False, []),
         (Tuning([2, 4], epochs=4), []),  # the first one is still there
     ]:
         rounds = []

@@ -40,21 +40,31 @@ def booster_of_prices():
     return TotalQBoostClassifier(6, pool=pool, tune=True, random_state=0, price=0.0)
 
 
+def kept_rows(model, X, y):
+    """Return the rows that do not judge. The path is grown on them."""
+    return held_out_rows(model, X, y, np.ones(len(y)))[:2]
+
+
 @pytest.fixture(scope="module")
 def tuned(digits):
     return booster().fit(*digits[:2])
 
 
+@pytest.fixture(scope="module")
+def plain(digits):
+    """The path of `tuned`."""
+    return booster(tune=False).fit(*kept_rows(booster(), *digits[:2]))
+
+
 def test_a_tuned_model_is_better(digits, tuned):
     X, y, X_test, y_test = digits
-    plain = booster(tune=False).fit(X, y)
+    plain = booster(tune=False).fit(X, y)  # on more rows
     assert tuned.score(X_test, y_test) > plain.score(X_test, y_test) + 0.02
     assert tuned.path_[6].loss < plain.path_[6].loss
     assert plain.path_.chosen is None
 
 
-def test_the_path_holds_both_forms(digits, tuned):
-    plain = booster(tune=False).fit(*digits[:2])
+def test_the_path_holds_both_forms(tuned, plain):
     assert [e.atoms for e in tuned.path_.chosen] == [e.atoms for e in plain.path_]
     for size in range(6):  # only the size that is used is tuned
         assert tuned.path_[size] is tuned.path_.chosen[size]
@@ -99,12 +109,14 @@ def objectives(values, codes, alpha, entry):
 
 
 @pytest.mark.parametrize("copies", [None, Deform(shift=0.2)])
-def test_the_loss_is_that_of_all_training_rows(digits, copies):
-    X, y = digits[0][:300], digits[1][:300]
+def test_the_loss_of_a_tuned_model_is_that_of_all_training_rows(digits, copies):
+    every = digits[0][:300], digits[1][:300]
     tuning = Tuning("all", epochs=8, rate=0.1, copies=copies)
-    path = booster(loss="log", tune=tuning).fit(X, y).path_
+    model = booster(loss="log", tune=tuning).fit(*every)
+    path = model.path_
     assert any(path.is_tuned(size) for size in path.sizes)
     for entry in path:
+        X, y = every if path.is_tuned(entry.size) else kept_rows(model, *every)
         scores = entry.scores(X)
         expected = np.mean(logsumexp(scores, axis=1) - scores[np.arange(len(y)), y])
         assert entry.loss == pytest.approx(expected, rel=1e-5)
@@ -117,11 +129,22 @@ def test_threads_and_repeats_change_nothing(digits, tuned):
         assert again.predictor_.map.values.tobytes() == tuned.predictor_.map.values.tobytes()
 
 
-def test_a_worse_model_is_not_accepted(digits):
+def test_a_worse_model_is_not_accepted(digits, plain):
     model = booster(tune=Tuning(epochs=1, rate=0.99, batch_size=4)).fit(*digits[:2])
-    plain = booster(tune=False).fit(*digits[:2])
     assert model.path_.chosen is None
-    assert model.atom_coef_.tobytes() == plain.atom_coef_.tobytes()
+    assert model.atoms_ == plain.atoms_
+    np.testing.assert_allclose(model.atom_coef_, plain.atom_coef_, rtol=1e-6)
+
+
+def test_rows_that_judge_do_not_choose_atoms(digits):
+    X, y = digits[:2]
+    places = held_out_rows(booster(), np.arange(len(y)), y, np.ones(len(y)))[3][0]
+    other = X.copy()
+    other[places] = X[places][:, ::-1]
+    one, two = (booster(tune=Tuning(epochs=1)).fit(rows, y) for rows in (X, other))
+    for a, b in zip(one.path_.chosen or one.path_, two.path_.chosen or two.path_, strict=True):
+        assert a.atoms == b.atoms
+        assert a.weights.tobytes() == b.weights.tobytes()
 
 
 def test_sizes_start_from_smaller_ones(digits):
@@ -273,11 +296,18 @@ def test_a_descent_that_overflows_is_refused(digits, monkeypatch, make):
     assert model.n_atoms_ == 6
 
 
-def test_a_checkpoint_of_the_path_is_used_again(digits, tuned, tmp_path):
-    file = tmp_path / "fit.checkpoint"
-    booster(tune=False, checkpoint=file).fit(*digits[:2])
-    model = booster(checkpoint=file).fit(*digits[:2])
-    assert model.atom_coef_.tobytes() == tuned.atom_coef_.tobytes()
+def test_a_checkpoint_of_the_path_is_used_again_if_its_rows_are_the_same(digits, tmp_path):
+    file, rounds = tmp_path / "fit.checkpoint", []
+    own = {"early_stopping": True, "n_iter_no_change": 9, "callbacks": [rounds.append]}
+    expected = booster(**own).fit(*digits[:2])
+    booster(tune=False, checkpoint=file, **own).fit(*digits[:2])
+    rounds.clear()
+    model = booster(checkpoint=file, **own).fit(*digits[:2])
+    assert rounds == []
+    assert model.path_.chosen is not None
+    assert model.atom_coef_.tobytes() == expected.atom_coef_.tobytes()
+    with pytest.raises(ValueError, match="other data or settings"):
+        booster(checkpoint=file).fit(*digits[:2])  # rows that judge do not choose the size
 
 
 @pytest.mark.parametrize("pool", ["columns", "stumps", ["stumps", "columns"]])

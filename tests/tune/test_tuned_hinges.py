@@ -109,7 +109,7 @@ def test_units_may_be_tiny_and_huge(unit):
 
 def test_sparse_rows_with_many_inputs_stay_sparse():
     """As dense rows, these would take 64 GB."""
-    X, y = circle(400, 5)
+    X, y = circle(400, 4)
     wide = sparse.csr_matrix(np.where(X < 0, 0.0, X))
     wide.resize(400, 20_000_000)
     pool = HingesMap.of([HingeAtom((0, 1), (1.0, -0.5), 0.1)])
@@ -154,7 +154,7 @@ def test_tensors_and_sparse_rows_give_the_same():
     ):
         np.testing.assert_allclose(other.numpy(), one)
     assert there.map(there.start).names() == own.map(own.start).names()
-    X, y = circle(400, 5)
+    X, y = circle(400, 4)
     X[X < 0] = 0
     dense, thin = booster().fit(X, y), booster().fit(sparse.csr_matrix(X), y)
     assert thin.path_.chosen is not None

@@ -27,6 +27,7 @@ import numpy as np
 from laconic.model.distances import squared_distances
 from laconic.numeric.threads import Threads, row_blocks
 from laconic.tune.balls_of import BallsOf, dense, power_of_balls
+from laconic.tune.contract import EDGE
 from laconic.tune.kinds import TunableKind
 
 # Radii stay within this factor of the radii at the start.
@@ -104,7 +105,7 @@ class TunedBalls:
     ) -> list[np.ndarray]:
         """Return Σ_i Σ_j pull_ji ∂h_ij/∂θ, where pull is (n_balls, n_rows)."""
         centres, radii = self._balls(parameters)
-        force = np.where(seen.heights > 0, 2.0 * pull, 0.0).astype(seen.rows.dtype)
+        force = np.where(seen.heights > EDGE, 2.0 * pull, 0.0).astype(seen.rows.dtype)
         wider = (force * (1.0 - seen.heights)).sum(axis=1, dtype=np.float64)
         moved = force.sum(axis=1, dtype=np.float64)[:, None] * -centres[self._own]
         moved += force @ seen.rows

@@ -20,6 +20,10 @@ from typing import Any, Protocol
 
 from laconic.model.feature_maps import FeatureMap
 
+EDGE = 1e-9
+"""Rows so near to the edge of an atom, in its own units, count as outside. Edges are often drawn
+through rows, and rounding must not decide on which side these are."""
+
 
 class Tunable(Protocol):
     """The atoms of a map as functions of their parameters.

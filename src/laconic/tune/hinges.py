@@ -23,7 +23,7 @@ from laconic.numeric.namespaces import contiguous, is_tensor, to_host
 from laconic.numeric.threads import Threads, row_blocks
 from laconic.pools.scaling import ColumnsSurvey, survey_columns
 from laconic.tune.batches import there
-from laconic.tune.contract import Tunable
+from laconic.tune.contract import EDGE, Tunable
 from laconic.tune.kinds import TunableKind
 
 # Numbers that means and deviations are computed of together.
@@ -100,7 +100,7 @@ class TunedHinges:
         rows = contiguous(rows, "float64") - mean
         rows *= factor
         found = parameters[0] @ rows.T - parameters[1]
-        positive = found > 0
+        positive = found > EDGE
         return found * positive * size[:, None], (rows, positive)
 
     def slopes(self, kept: Any, pull: Any) -> list[Any]:
