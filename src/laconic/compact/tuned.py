@@ -3,8 +3,8 @@
 Tuning takes longer than growing a path. So it waits for the last rung, where all rows are used and
 the sizes that fit the budget are known. It tunes a few of these sizes: the largest one for each
 word length, and then half of it, and so on, because budgets are halved, too. Each size starts from
-the next smaller one. A tuned model needs no more bytes, operations and features than the chosen
-one, so all budgets hold as before.
+the next smaller one. A tuned model needs no more bytes, operations and features than the one it was
+chosen as, so all budgets hold as before.
 """
 
 from __future__ import annotations
