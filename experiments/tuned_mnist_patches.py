@@ -40,22 +40,22 @@ STRENGTHS: dict[str, dict[str, Any]] = {
     "strong": {"elastic_alpha": 20.0},
 }
 KINDS: dict[str, dict[str, Any]] = {
-    "plain": {"pool": BROAD, "alpha": 3e-6, "epochs": None, "sizes": [35, 40, 45, 75, 266]},
+    "plain": {"pool": BROAD, "alpha": 3e-6, "epochs": None, "sizes": [40, 266]},
     "deformed": {
         "pool": BROAD,
         "alpha": 1e-6,
-        "epochs": 200,
-        "copies": MILD,
-        "sizes": [35, 40, 45, 75, 150, 305],
+        "epochs": 150,
+        "copies": STRENGTHS["usual"],
+        "sizes": [30, 40, 205],
     },
     "cheap": {
         "pool": SHARED,
         "alpha": 2e-6,
-        "epochs": 200,
+        "epochs": 150,
         "copies": MILD,
         "costs": "operations",
         "max_cost": 1e6,
-        "sizes": [300, 600, 1200],
+        "sizes": [255, 1309],
     },
 }
 

@@ -43,11 +43,11 @@ class Tile(NamedTuple):
 
 
 # Tiles by the bytes of a value, and others that a benchmark compares them with.
-TILES = {1: Tile(256, 128, 16384, 8, 3), 2: Tile(128, 128, 8192, 8, 4)}
+TILES = {1: Tile(128, 256, 16384, 8, 3), 2: Tile(128, 128, 8192, 8, 4)}
 OTHERS = {
     1: (
         Tile(128, 128, 16384, 8, 4),
-        Tile(128, 256, 16384, 8, 3),
+        Tile(256, 128, 16384, 8, 3),
         Tile(256, 128, 32768, 8, 4),
         Tile(256, 256, 32768, 8, 2),
     ),
