@@ -380,6 +380,16 @@ def test_where_operations_count_they_do_not_grow(name):
     assert (model.path_[12].map.radius <= chosen.map.radius * (1 + 1e-12)).all()
 
 
+@pytest.mark.parametrize("own", [{"max_features": 4}, {"costs": np.ones(4)}])
+def test_where_only_features_count_pieces_are_tuned(own):
+    X, y = shells(1000, 0)
+    model = booster("pieces", **own).fit(X, y)
+    entry, chosen = model.path_[5], model.path_.chosen[5]
+    assert entry is not chosen
+    assert entry.cost == chosen.cost
+    assert (entry.map.radius <= chosen.map.radius * (1 + 1e-12)).all()
+
+
 class Blurred:
     """Makes copies of rows with noise."""
 

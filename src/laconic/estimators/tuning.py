@@ -207,11 +207,17 @@ def given_to_tuner(
         estimator._minimal,
         loop.record.rows.n_outputs,
         estimator.fit_intercept,
+        _operations_count(estimator),
         threads,
         estimator._limits,
         int(drawn.integers(2**31)),
     )
     return judged_as_shipped(estimator, ready, given)
+
+
+def _operations_count(estimator: Any) -> bool:
+    priced = isinstance(estimator.costs, str) and estimator.costs == "operations"
+    return priced or estimator.max_operations is not None
 
 
 def judged_as_shipped(estimator: Any, ready: Any, given: TuningGiven) -> TuningGiven:

@@ -73,6 +73,8 @@ class TuningGiven(NamedTuple):
     """Whether weights must minimise the objective for their atoms."""
     n_outputs: int
     intercept: bool
+    operations_count: bool
+    """Whether a model that needs more operations than the chosen one is refused."""
     threads: Threads
     limits: Limits
     seed: int
@@ -155,7 +157,7 @@ class Tuner:
         last = fitted.of_epoch(batches, epochs - 1)
         best = self._best(entry, first.means, atoms, model, last)
         found = self._recorded(best, entry)
-        if found is not None and not self._free:
+        if found is not None and given.operations_count:
             more = found.predictor_cost.operations > entry.predictor_cost.operations
             found = None if more else found
         kept.finish(found, model.parameters)
