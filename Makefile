@@ -6,17 +6,26 @@ BIN := $(VENV)/bin
 BENCH := .venv-bench
 OLDEST := .venv-oldest
 
-.PHONY: demo test test-oldest lint format docs bench-setup chips fuzz-export compilers browser clean
+# Neighbouring tests run in one process, because they share fixtures and compiled kernels. Every core
+# has a process of its own, so more threads of BLAS or OpenMP would only wait for one another.
+PYTEST := -m pytest -n auto --dist worksteal
+test test-long test-oldest: export OMP_NUM_THREADS := 1
+
+.PHONY: demo test test-long test-oldest lint format docs bench-setup chips fuzz-export compilers browser clean
 
 demo: $(VENV)/.ready
 	$(BIN)/laconic demo
 
 test: $(VENV)/.ready lint
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python $(PYTEST)
+
+# The same tests with further seeds.
+test-long: $(VENV)/.ready lint
+	$(BIN)/python $(PYTEST) -m ""
 
 # The same tests with the oldest versions of everything that pyproject.toml allows.
 test-oldest: $(OLDEST)/.ready
-	$(OLDEST)/bin/python -m pytest -n auto
+	$(OLDEST)/bin/python $(PYTEST)
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

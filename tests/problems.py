@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from laconic.clumping.margins import Margins
 from laconic.clumping.neighbours import radius_graph
@@ -40,6 +41,12 @@ def blobs(m=400, classes=2, seed=0, flipped=0.0):
     X = middles[blob] + 0.6 * rng.standard_normal((m, 2))
     y = blob % classes
     return X, np.where(rng.random(m) < flipped, (y + 1) % classes, y)
+
+
+def seeds(few, all_of_them):
+    """Return the seeds of a test. `make test` takes the first few, and `make test-long` all."""
+    more = range(few, all_of_them)
+    return [*range(few), *(pytest.param(seed, marks=pytest.mark.long) for seed in more)]
 
 
 def saving_always(model):

@@ -29,7 +29,7 @@ def test_every_kind_of_predictor_is_tried(predictors):
 
 @pytest.mark.parametrize("name", PREDICTORS)
 def test_resealed_predictors(predictors, name):
-    found = fuzz.try_predictors(predictors[name], 50)
+    found = fuzz.try_predictors(predictors[name], 25)
     assert found["refused"] > found["sound"] > 0
 
 

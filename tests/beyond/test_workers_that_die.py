@@ -22,6 +22,7 @@ from laconic.pools import Hinges
 from laconic.tune import Tuning
 from problems import random_problem
 
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
@@ -53,6 +54,16 @@ def local_cluster(**settings):
 def client():
     """A cluster of three processes, whose nannies start a worker again when it dies."""
     with local_cluster() as (_, client):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """A cluster of one process. It gives a task up when its worker died twice."""
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        local_cluster(n_workers=1) as (_, client),
+    ):
         yield client
 
 
@@ -163,11 +174,11 @@ def test_workers_that_are_restarted_change_no_bit(client):
     assert_same_bits(fit(MODELS["stumps"]), fit(MODELS["stumps"], At(2, restart_one)))
 
 
-def test_a_restart_of_the_whole_cluster_says_so_and_keeps_the_checkpoint(tmp_path):
+def test_a_restart_of_the_whole_cluster_says_so_and_keeps_the_checkpoint(tmp_path, alone):
     kept = tmp_path / "fit.checkpoint"
-    with local_cluster(n_workers=1) as (_, client):
+    with alone.as_current():
         expected = fit(MODELS["stumps"])
-        restart = At(2, client.restart)
+        restart = At(2, alone.restart)
         with pytest.raises(
             RuntimeError, match=r"the cluster was restarted.*client.restart_workers"
         ):
@@ -233,18 +244,18 @@ def hog():
         time.sleep(0.02)
 
 
-def test_a_fit_inside_a_task_does_not_wait_for_its_own_thread():
-    with local_cluster(n_workers=1) as (_, client):
+def test_a_fit_inside_a_task_does_not_wait_for_its_own_thread(alone):
+    with alone.as_current():
         expected = fit(MODELS["columns"])
-        found = client.submit(fit, MODELS["columns"], pure=False).result(timeout=60)
+        found = alone.submit(fit, MODELS["columns"], pure=False).result(timeout=60)
     assert_same_bits(expected, found)
 
 
-def test_workers_that_always_die_give_a_clear_error():
+def test_workers_that_always_die_give_a_clear_error(alone):
     X, y = rows(n_parts=1)
     deadly = X.map_blocks(end_the_process, dtype=X.dtype, meta=np.empty((0, 0)))
     with (
-        local_cluster(n_workers=1),
+        alone.as_current(),
         pytest.raises(RuntimeError, match="use smaller partitions, or workers with more memory"),
     ):
         ShareBoostClassifier(2).fit(deadly, y)

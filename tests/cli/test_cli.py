@@ -109,10 +109,19 @@ def test_wrong_arguments(capsys):
 # -- demo --------------------------------------------------------------------------------------
 
 
+# ``python -m laconic``, where scikit-learn has 500 digits
+DEMO = """
+import runpy, sklearn.datasets
+X, y = sklearn.datasets.load_digits(return_X_y=True)
+sklearn.datasets.load_digits = lambda return_X_y: (X[:500], y[:500])
+runpy.run_module("laconic", run_name="__main__", alter_sys=True)
+"""
+
+
 def test_demo_as_a_program(tmp_path):
     out = tmp_path / "tmp"
     done = subprocess.run(
-        [sys.executable, "-m", "laconic", "demo", "--max-atoms", "3", "--out", str(out)],
+        [sys.executable, "-c", DEMO, "demo", "--max-atoms", "3", "--out", str(out)],
         capture_output=True,
         text=True,
         encoding="utf-8",

@@ -136,7 +136,7 @@ def test_tiny_models_and_many_classes_keep_the_promise(chip):
 def test_models_within_a_budget_stay_within_it_on_the_chip(chip, inputs):
     needs(chip)
     X, y = load_digits(return_X_y=True)
-    X, y = X[:400].astype(np.uint8), y[:400]
+    X, y = X[:200].astype(np.uint8), y[:200]
     pools = ["columns", "stumps", "products", "pieces", Patches(None, 30, 3, 3, 1.5)]
     target = Target(chip, 8, inputs)
     for pool in pools:

@@ -65,7 +65,7 @@ def test_settings_that_ask_other_questions(settings, fit_far):
 @pytest.mark.parametrize("pool", ["columns", "stumps", "rules"])
 def test_a_shard_that_lost_columns_has_the_bits_of_one_made_again(pool, fit_far):
     X, y = table()
-    model = ShareBoostClassifier(5, pool=pool, refine=True, n_jobs=1)
+    model = ShareBoostClassifier(3, pool=pool, refine=True, n_jobs=1)
     far, _ = fit_far(model, X, y)
     assert_same_bits(far, fit_far(model, X, y, share=0.5)[0])
 
