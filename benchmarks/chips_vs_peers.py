@@ -167,7 +167,10 @@ OURS: dict[str, list[dict[str, Any]]] = {
                "costs": "operations"}],
 }  # fmt: skip
 """Settings of `CompactClassifier`. Pools that take long have a search with fewer atoms."""
+SMALL_PATCHES = Patches((8, 8), 60, 3, mask_grid=4, mask_sigma=1.5)
 TUNED: dict[str, list[dict[str, Any]]] = {
+    "digits": [{"max_atoms": 48, "pools": [SMALL_PATCHES], "alphas": [1e-4], "bits": (8,),
+                "tune": Tuning(sizes=[8, 12, 16, 18, 20, 22, 24, 28, 32, 40], epochs=60)}],
     "satellite": [{"max_atoms": 75, "pools": [Hinges(n_inputs=3), Hinges(n_inputs=6)],
                    "alphas": [1e-4, 3e-4], "bits": (8,),
                    "tune": Tuning(sizes=[10, 20, 30, 40, 50, 66], epochs=60, rate=0.03)}],
