@@ -19,13 +19,13 @@ demo: $(VENV)/.ready
 test: $(VENV)/.ready lint
 	$(BIN)/python $(PYTEST)
 
-# The same tests with further seeds.
-test-long: $(VENV)/.ready lint
-	$(BIN)/python $(PYTEST) -m ""
+# The cases that `make test` leaves out; see tests/in_depth.py.
+test-long: $(VENV)/.ready
+	$(BIN)/python $(PYTEST) -m long
 
 # The same tests with the oldest versions of everything that pyproject.toml allows.
 test-oldest: $(OLDEST)/.ready
-	$(OLDEST)/bin/python $(PYTEST)
+	$(OLDEST)/bin/python $(PYTEST) -m ""
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

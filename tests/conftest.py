@@ -16,6 +16,7 @@ import pytest
 import sklearn.datasets
 
 import laconic
+from in_depth import mark_the_rest
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 # Files of fixtures all have this name, so no two of them can be imported to look for doctests.
@@ -30,6 +31,7 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "data_dir" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.data)
+    mark_the_rest(items)
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 

@@ -34,6 +34,14 @@ MADE_HERE = re.compile(r"!\[[^]]*\]\(((?:docs/)?images/(\w+\.png))\)")
 SCREENSHOTS = {"holes_report.png": "report.html"}  # and the file that a block writes
 
 
+# Pages whose blocks take more than five seconds.
+LONG = ("compact.md", "shareboost.md", "totalqboost.md", "tuning.md")
+
+
+def long_or_not(page):
+    return pytest.param(page, marks=pytest.mark.long) if page.name in LONG else page
+
+
 @pytest.fixture
 def tables(tmp_path, monkeypatch):
     """An empty directory with the tables and the model that shell commands speak of."""
@@ -69,7 +77,7 @@ def tables(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", WITH_BLOCKS, ids=name_of)
+@pytest.mark.parametrize("page", map(long_or_not, WITH_BLOCKS), ids=name_of)
 def test_blocks_run(page, tables, capsys):
     """Python and ``laconic`` commands as they stand; of others, that what they name is there.
 

@@ -166,6 +166,7 @@ def test_a_worker_that_is_killed_while_atoms_are_tuned_changes_no_bit(client, mo
     assert len(asked) == 2 * 6
 
 
+@pytest.mark.long
 def test_workers_that_are_restarted_change_no_bit(client):
     def restart_one():
         alive = list(client.run(os.getpid))  # the scheduler may still list one that was killed
@@ -174,6 +175,7 @@ def test_workers_that_are_restarted_change_no_bit(client):
     assert_same_bits(fit(MODELS["stumps"]), fit(MODELS["stumps"], At(2, restart_one)))
 
 
+@pytest.mark.long
 def test_a_restart_of_the_whole_cluster_says_so_and_keeps_the_checkpoint(tmp_path, alone):
     kept = tmp_path / "fit.checkpoint"
     with alone.as_current():
@@ -186,6 +188,7 @@ def test_a_restart_of_the_whole_cluster_says_so_and_keeps_the_checkpoint(tmp_pat
         assert_same_bits(expected, fit(MODELS["stumps"], checkpoint=kept))
 
 
+@pytest.mark.long
 def test_workers_come_and_go_for_good(tmp_path):
     """They have no nannies. One joins, and the others are killed after rounds drawn at random."""
     draw = random.Random(0)
@@ -200,6 +203,7 @@ def test_workers_come_and_go_for_good(tmp_path):
         assert none.done
 
 
+@pytest.mark.long
 def test_a_fit_waits_for_workers_if_there_are_none(tmp_path, monkeypatch):
     monkeypatch.setattr("laconic.beyond.cluster.PATIENCE", 0.5)
     with commanded(tmp_path, 1) as (_, _, workers, worker):
@@ -216,6 +220,7 @@ def test_a_fit_waits_for_workers_if_there_are_none(tmp_path, monkeypatch):
         assert_same_bits(expected, found)
 
 
+@pytest.mark.long
 def test_a_worker_that_runs_out_of_memory_changes_no_bit():
     hogs = []
     with local_cluster(n_workers=2, memory_limit="600MB") as (_, client):
@@ -265,6 +270,7 @@ def end_the_process(X):
     os._exit(1)
 
 
+@pytest.mark.long
 def test_a_scheduler_that_goes_away_gives_a_clear_error_and_keeps_the_checkpoint(tmp_path, client):
     kept = tmp_path / "fit.checkpoint"
     expected = fit(MODELS["columns"])

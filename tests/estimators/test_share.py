@@ -35,7 +35,8 @@ EXACT = {"alpha": 1e-3, "tol": 1e-14}
 @parametrize_with_checks(
     [
         ShareBoostClassifier(),
-        ShareBoostClassifier(4, pool="stumps", loss="log"),
+        ShareBoostClassifier(4, pool="stumps"),
+        ShareBoostClassifier(loss="log"),
         ShareBoostClassifier(refine=True, max_atoms=3),
         ShareBoostClassifier(4, penalty="l1", alpha=1e-2, tol=1e-10),
     ]

@@ -48,8 +48,9 @@ def known_faults_of_checks(estimator):
 @parametrize_with_checks(
     [
         TotalQBoostClassifier(10, l1=1e-4),  # many classes too, which a little more l1 settles
+        TotalQBoostClassifier(10, loss="exponential"),
         TotalQBoostClassifier(10, loss="logistic", hot_start=4),
-        TotalQBoostClassifier(10, price=0.0, search=None, loss="exponential"),
+        TotalQBoostClassifier(10, price=0.0, search=None, loss="squared_hinge"),
         TotalQBoostClassifier(6, loss="log", pool="columns", max_atoms=3, l1=1e-3),
     ],
     expected_failed_checks=known_faults_of_checks,

@@ -194,7 +194,7 @@ def test_answers_are_those_of_the_models_by_hand(inside, flat, classes):
     settings = {"max_holes": 4, "min_rows": 6, "random_state": 0}
     model = HolePunchingClassifier(LogisticRegression(), local_estimator=inside, **settings)
     swapped = HolePunchingClassifier(inside, local_estimator=LogisticRegression(), **settings)
-    new = np.vstack([X[::25], np.random.default_rng(1).uniform(-8, 8, (20, 2))])
+    new = np.vstack([X[::10], np.random.default_rng(1).uniform(-8, 8, (50, 2))])
     both = HolePunchingClassifier(inside, **settings)
     for fitted in (model.fit(X, y), swapped.fit(X, y), both.fit(X, y)):
         assert_like_the_models(fitted, new)

@@ -207,6 +207,7 @@ def test_whole_numbers_of_any_size_are_refused_or_keep_to_their_bounds(quantised
     assert found.count("sound") > 20
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not COMPILERS, reason="needs a C compiler")
 def test_c_code_of_tampered_files_computes_the_same_and_never_overflows(quantised, tmp_path):
     """The sanitizers stop at the first undefined operation."""

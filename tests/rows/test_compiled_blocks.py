@@ -73,27 +73,22 @@ def test_blocks_depend_on_rows_and_outputs_alone():
     assert Limits(block_rows=7).rows_of_block(60_000, 10, compiled=True) == 7
 
 
-@pytest.mark.parametrize(
-    ("loss", "dtype", "cuts"),  # each two values meet
-    [
-        ("margin", np.float32, [0.0]),
-        ("margin", np.float64, [-1.0, 0.0, 1.0]),
-        ("log", np.float32, [-1.0, 0.0, 1.0]),
-        ("log", np.float64, [0.0]),
-    ],
-)
+@pytest.mark.parametrize("loss", ["margin", "log"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("pool", ["columns", "stumps", "bumps", "hinges"])
+@pytest.mark.parametrize("cuts", [[0.0], [-1.0, 0.0, 1.0]])
 def test_compiled_and_other_blocks_give_the_same_path(loss, dtype, pool, cuts):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((3000, 12)).astype(dtype)
     y = np.digitize(X[:, 0] - X[:, 3] + 0.5 * rng.standard_normal(3000), cuts)
     fits = []
-    for limit, n_jobs in ((1, 1), (1, 3), (1 << 40, 1)):
-        made = Bumps(centres=X[:20]) if pool == "bumps" else pool
-        model = ShareBoostClassifier(6, pool=made, loss=loss, tol=1e-10, n_jobs=n_jobs)
-        model._limits = Limits(compiled=limit, loaded=limit, serial=0)
-        fits.append(model.fit(X, y))
-    compiled, again, plain = fits
+    for limit in (1, 1 << 40):
+        for n_jobs in (1, 3):
+            made = Bumps(centres=X[:20]) if pool == "bumps" else pool
+            model = ShareBoostClassifier(6, pool=made, loss=loss, tol=1e-10, n_jobs=n_jobs)
+            model._limits = Limits(compiled=limit, loaded=limit, serial=0)
+            fits.append(model.fit(X, y))
+    compiled, again, plain, _ = fits
     np.testing.assert_array_equal(compiled.atom_coef_, again.atom_coef_)
     assert compiled.atoms_ == plain.atoms_
     close = 1e-3 if dtype == np.float32 else 1e-6

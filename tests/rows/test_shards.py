@@ -140,11 +140,9 @@ def test_every_pool_rule_and_loss(name, rule, capfd):
     pool, (X, y) = POOLS[name]
     n = 3 if rule in ("gradient", "projection") else 2  # the others try every atom out
     place = list(POOLS).index(name) + RULES.index(rule)
-    every, some = [*LOSSES, *BINARY_LOSSES], list(LOSSES)
-    for number, loss in enumerate(every if rule == "gradient" else [some[place % len(some)]]):
+    for number, loss in enumerate([*LOSSES, *BINARY_LOSSES] if rule == "gradient" else LOSSES):
         model = ShareBoostClassifier(n, pool=pool, rule=rule, loss=loss, n_jobs=1)
-        whole = rule == "gradient" and number == place % len(some)
-        cuts = CUTS if whole else one_cut(place + number)
+        cuts = CUTS if rule == "gradient" and loss in LOSSES else one_cut(place + number)
         assert_same_paths(in_shards(model, X, y if loss in LOSSES else y > 0, cuts))
     assert capfd.readouterr().out == ""  # BLAS complains there
 
@@ -178,16 +176,14 @@ def test_other_settings(settings):
     assert_same_paths(in_shards(ShareBoostClassifier(4, n_jobs=1, **settings), *table()))
 
 
+@pytest.mark.parametrize("loss", [*LOSSES, *BINARY_LOSSES])
 @pytest.mark.parametrize("name", POOLS)
-def test_totalq(name):
-    """With a loss of many classes and one of two; each loss meets every second or third pool."""
+def test_totalq(name, loss):
     pool, (X, y) = POOLS[name]
     rounds = 2 if "pieces" in name else 4  # their atoms have many weights
-    place = list(POOLS).index(name)
-    for losses, labels in ((LOSSES, y), (BINARY_LOSSES, y > 0)):
-        loss = list(losses)[place % len(losses)]
-        model = TotalQBoostClassifier(rounds, pool=pool, loss=loss, price=3e-3, n_jobs=1)
-        assert_same_paths(in_shards(model, X, labels, one_cut(place // 3)))
+    model = TotalQBoostClassifier(rounds, pool=pool, loss=loss, price=3e-3, n_jobs=1)
+    cuts = one_cut(list(POOLS).index(name) + [*LOSSES, *BINARY_LOSSES].index(loss))
+    assert_same_paths(in_shards(model, X, y if loss in LOSSES else y > 0, cuts))
 
 
 class Watched(MarginLoss):
@@ -203,20 +199,16 @@ class Watched(MarginLoss):
 
 @pytest.mark.parametrize("name", POOLS)
 def test_threads_change_no_bit(name, assert_identical):
-    """Blocks are small and all sums are shared out, so that threads have something to do.
-
-    The two boosters take turns with the pools.
-    """
+    """Blocks are small and all sums are shared out, so that threads have something to do."""
     pool, (X, y) = POOLS[name]
-    second = list(POOLS).index(name) % 2
-    booster, many = ((ShareBoostClassifier, 2), (TotalQBoostClassifier, 3))[second]
-    fits = []
-    for n_jobs in (1, many):
-        Watched.seen.clear()
-        model = booster(2, pool=pool, loss=Watched(), n_jobs=n_jobs)
-        fits += in_shards(model, X, y, CUTS[-1:], serial=0, block_rows=8)
-        assert bool(Watched.seen - {threading.get_ident()}) == (n_jobs > 1)
-    assert_identical(*fits)
+    for booster, many in ((ShareBoostClassifier, 2), (TotalQBoostClassifier, 3)):
+        fits = []
+        for n_jobs in (1, many):
+            Watched.seen.clear()
+            model = booster(2, pool=pool, loss=Watched(), n_jobs=n_jobs)
+            fits += in_shards(model, X, y, CUTS[-1:], serial=0, block_rows=8)
+            assert bool(Watched.seen - {threading.get_ident()}) == (n_jobs > 1)
+        assert_identical(*fits)
 
 
 class Placed(Columns):

@@ -1,0 +1,66 @@
+"""Tests that look at many cases: `make test` runs a part of them, and `make test-long` the rest.
+
+A case is drawn by the name of the test, so it is always the same, and the cases that are drawn meet
+most values of every parameter. At least one case of each test is drawn.
+Tests that are long as a whole have the marker ``long`` where they stand.
+"""
+
+# ruff: noqa: E501 (names of tests are long)
+
+import zlib
+
+import pytest
+
+# Of so many cases of a test, one runs by default.
+ONE_OF = {
+    "beyond/test_dask_cluster.py::test_a_path_counts_each_exchange_once": 2,
+    "beyond/test_workers_that_die.py::test_a_worker_that_is_killed_changes_no_bit": 3,
+    "boost/test_search_subset.py::test_a_fit_that_is_killed_after_every_round_ends_to_the_bit": 4,
+    "cli/test_cli_chunks.py::test_chunks_give_the_answers_of_one_memory": 3,
+    "compact/test_compact.py::test_scikit_learn_accepts_it": 2,
+    "estimators/test_budgets.py::test_totalqboost_keeps_every_cap": 2,
+    "estimators/test_extremes.py::test_fits_are_the_same_in_other_units_or_say_why_not": 4,
+    "estimators/test_holes.py::test_scikit_learn_conventions": 2,
+    "estimators/test_independent.py::test_bits_do_not_depend_on_where_folds_run": 3,
+    "estimators/test_repeated_rows.py::test_of_hole_punching": 3,
+    "estimators/test_repeated_rows.py::test_of_shareboost": 2,
+    "estimators/test_selectors.py::test_cross_validated_elimination_keeps_the_truth": 3,
+    "estimators/test_selectors.py::test_recursive_elimination_finds_the_truth": 3,
+    "estimators/test_share.py::test_scikit_learn_accepts_it": 3,
+    "estimators/test_totalq.py::test_scikit_learn_accepts_it": 4,
+    "export/test_footprint.py::test_distances_of_64_bits_keep_the_promise": 3,
+    "export/test_footprint.py::test_models_within_a_budget_stay_within_it_on_the_chip": 3,
+    "export/test_footprint.py::test_scores_are_never_wider_than_counted_even_with_extreme_constants": 3,
+    "export/test_footprint.py::test_the_linked_program_is_never_larger_than_promised": 3,
+    "export/test_footprint.py::test_tiny_models_and_many_classes_keep_the_promise": 4,
+    "export/test_windows.py::test_patches_give_the_same_bits_in_every_form": 2,
+    "holes/test_routed.py::test_answers_are_those_of_the_models_by_hand": 4,
+    "model/test_integer_file.py::test_whole_numbers_of_any_size_are_refused_or_keep_to_their_bounds": 3,
+    "model/test_integers.py::test_scores_are_those_of_loops_and_keep_to_the_proven_bounds": 2,
+    "numeric/test_skinny.py::test_compact_storage": 3,
+    "numeric/test_skinny.py::test_kernel_is_the_product": 3,
+    "pools/test_patches.py::test_sums_are_those_of_the_explicit_matrix": 2,
+    "report/test_page.py::test_nothing_is_cut_or_too_wide": 3,
+    "rows/test_compiled_blocks.py::test_compiled_and_other_blocks_give_the_same_path": 4,
+    "rows/test_far_hessian.py::test_a_fit_with_estimates_goes_on_with_the_same_bits": 3,
+    "rows/test_shards.py::test_every_pool_rule_and_loss": 4,
+    "rows/test_shards.py::test_threads_change_no_bit": 2,
+    "rows/test_shards.py::test_totalq": 5,
+    "rows/test_shards.py::test_weights_are_those_of_one_memory": 2,
+    "subset/test_exact.py::test_a_tree_at_its_end_leaves_no_gap": 2,
+    "test_fuzz.py::test_resealed_integer_predictors": 3,
+    "tune/test_kept_tuning.py::test_after_whichever_epoch_it_ends_it_resumes_identically": 2,
+}  # fmt: skip
+
+
+def mark_the_rest(items):
+    """Mark the cases that are not drawn as ``long`` tests."""
+    cases = {}
+    for item in items:
+        name, _, case = item.nodeid.removeprefix("tests/").partition("[")
+        if name in ONE_OF:
+            cases.setdefault(name, []).append((zlib.crc32(case.encode()), item))
+    for name, drawn in cases.items():
+        drawn.sort(key=lambda pair: pair[0])
+        for _, item in drawn[-(-len(drawn) // ONE_OF[name]) :]:
+            item.add_marker(pytest.mark.long)
