@@ -35,7 +35,7 @@ SCREENSHOTS = {"holes_report.png": "report.html"}  # and the file that a block w
 
 
 # Pages whose blocks take more than five seconds.
-LONG = ("compact.md", "shareboost.md", "totalqboost.md", "tuning.md")
+LONG = ("README.md", "compact.md", "shareboost.md", "totalqboost.md", "tuning.md")
 
 
 def long_or_not(page):
