@@ -106,8 +106,15 @@ class JudgedParts:
     def rows(self, loss: Loss, threads: Threads) -> tuple[RowsInParts, RowsInParts, HeldInParts]:
         """Return all rows, those that are fitted, and those that are held out."""
         self._parts.threads = threads
-        every = RowsInParts(self._parts, *self._training, self._lengths, None)
-        return every, self._those_fitted(), HeldInParts(self._parts, loss, self._totals[1])
+        held = HeldInParts(self._parts, loss, self._totals[1])
+        return self._every(), self._those_fitted(), held
+
+    def fingerprint(self, settings: dict[str, Any]) -> str:
+        """Return a digest of the settings and of all rows, also those that judge."""
+        return self._every().written_as_given().fingerprint({**settings, "judged": True})
+
+    def _every(self) -> RowsInParts:
+        return RowsInParts(self._parts, *self._training, self._lengths, None)
 
     def _those_fitted(self) -> RowsInParts:
         return RowsInParts(self._parts, *self._training, self._fitted, self._totals[0])

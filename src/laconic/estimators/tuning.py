@@ -120,6 +120,11 @@ class JudgedHere(NamedTuple):
     every: Any
     held: HeldOut
 
+    def fingerprint(self, settings: dict[str, Any]) -> str:
+        """Return a digest of the settings and of all rows, also those that judge."""
+        digest: str = self.every.fingerprint({**settings, "judged": True})
+        return digest
+
 
 def judged_rows(estimator: Any, ready: Any) -> tuple[Any, JudgedHere | JudgedParts | None]:
     """Hold rows out. Return what is left to grow the path on, and what knows of all rows.
