@@ -77,7 +77,7 @@ def tables(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", map(long_or_not, WITH_BLOCKS), ids=name_of)
+@pytest.mark.parametrize("page", [*map(long_or_not, WITH_BLOCKS)], ids=name_of)
 def test_blocks_run(page, tables, capsys):
     """Python and ``laconic`` commands as they stand; of others, that what they name is there.
 

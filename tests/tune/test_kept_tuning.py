@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 from laconic import ShareBoostClassifier, TotalQBoostClassifier
+from laconic.data.labels import held_out_rows
 from laconic.files import journal
 from laconic.pools import Bumps, Hinges, Patches, Pieces
 from laconic.tune import Tuning
@@ -141,6 +142,7 @@ def test_a_checkpoint_changes_nothing_and_a_finished_fit_is_taken_up(
 # Kills its own process after an epoch, or while the n-th record of tuning is being written.
 KILLED = """
 from laconic import ShareBoostClassifier
+from laconic.data.labels import held_out_rows
 from laconic.files import journal
 from laconic.pools import Patches
 from laconic.tune import Tuning
@@ -242,6 +244,24 @@ def test_rows_in_files_go_on_unless_a_file_was_changed(digits, stops, tmp_path, 
 
 
 # -- other settings --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", ["share", "total", "held out", "device"])
+def test_a_file_belongs_to_the_rows_that_judge_too(case, digits, tmp_path):
+    """One of these rows differs or weighs more."""
+    if case == "device":
+        pytest.importorskip("torch")
+    (X, y), weight, file = digits, np.ones(len(digits[1])), tmp_path / "fit"
+    model = MODELS[case](checkpoint=file).fit(X, y, weight)
+    judge = held_out_rows(model, np.arange(len(y)), y, weight)[3][0][3]
+    rows, heavier = X.copy(), weight.copy()
+    rows[judge] += 1
+    heavier[judge] = 2
+    for given in ((rows, y, weight), (X, y, heavier)):
+        with pytest.raises(ValueError, match="other data or settings"):
+            MODELS[case](checkpoint=file).fit(*given)
+    again = MODELS[case](checkpoint=file).fit(X, y, weight)
+    assert again.atom_coef_.tobytes() == model.atom_coef_.tobytes()
 
 
 def test_other_settings_of_tuning_use_the_path_and_what_they_share(

@@ -323,3 +323,17 @@ def test_bars_show_the_epochs_and_not_the_parts(digits, fit_parts, capsys):
         warnings.simplefilter("error")
         fit_parts(booster(verbose=1), *digits)
     assert "tuning" in capsys.readouterr().out
+
+
+def test_a_checkpoint_belongs_to_the_rows_that_judge_too(digits, tmp_path):
+    """One such row differs in the file, and no other."""
+    (X, y), rows = digits, tmp_path / "rows.npy"
+    np.save(rows, X)
+    booster(checkpoint=tmp_path / "fit").fit(rows, y)
+    again = booster(checkpoint=tmp_path / "fit", callbacks=[refuse]).fit(rows, y)
+    assert again.path_.chosen is not None
+    other = X.copy()
+    other[held_out_rows(booster(), np.arange(300), y, np.ones(300))[3][0][0]] += 1
+    np.save(rows, other)
+    with pytest.raises(ValueError, match="other data or settings"):
+        booster(checkpoint=tmp_path / "fit").fit(rows, y)

@@ -305,6 +305,22 @@ def test_the_entry_tells_its_atoms(fits, name):
     np.testing.assert_array_equal(tuned.at(4).predict(X), plain.at(4).predict(X))
 
 
+@every_pool
+def test_the_nearest_row_is_numbered_among_all(fits, name, tmp_path):
+    """The row nearest to a chosen ball is one that its path was grown on."""
+    X, y = shells(1000, 0)
+    absent = held_out_rows(booster(name), np.arange(1000), y, np.ones(1000))[3][0]
+    np.save(tmp_path / "rows.npy", X)
+    in_parts = booster(name).fit(tmp_path / "rows.npy", y)
+    assert in_parts.path_.chosen is not None
+    for model in (fits[name][0], in_parts):
+        for entry in [*model.path_.chosen, model.path_[5]][1:]:
+            distance = np.linalg.norm(X[:, None] - entry.map.centre, axis=2)
+            if entry is not model.path_[5]:
+                distance[absent] = np.inf
+            np.testing.assert_array_equal(entry.map.nearest, distance.argmin(axis=0))
+
+
 @pytest.mark.parametrize("name", ["pieces", "relative"])
 def test_the_certificate_holds_for_the_tuned_balls(fits, name):
     """Weights of the descent are for the rows that are not held out, solved ones for all rows."""

@@ -24,7 +24,7 @@ from laconic.losses import Loss
 from laconic.model.feature_maps import FeatureMap
 from laconic.numeric.parts import Here, Parts, Question
 from laconic.numeric.threads import Threads
-from laconic.pools.parts import Place
+from laconic.pools.parts import Place, numbers_among_all
 from laconic.rows.asked import RowsAsked
 from laconic.rows.rows import Rows
 from laconic.rows.tree import tree_sum
@@ -58,8 +58,7 @@ class PartToTune(NamedTuple):
 
     def places(self, fitted: np.ndarray) -> np.ndarray:
         """Return the places of fitted rows, which are given by their numbers among these."""
-        before = np.searchsorted(self.held - np.arange(len(self.held)), fitted, side="right")
-        return fitted + before
+        return numbers_among_all(fitted, self.held)
 
     def taken(self, places: np.ndarray, total: float) -> tuple[Any, np.ndarray, np.ndarray]:
         """Return some rows, their class codes, and their weights divided by ``total``."""
@@ -80,6 +79,11 @@ class JudgedParts:
     ----------
     estimator : estimator
     training : TrainingInParts
+
+    Attributes
+    ----------
+    numbers : ndarray
+        Numbers of the rows that are held out, in order.
     """
 
     def __init__(self, estimator: Any, training: TrainingInParts) -> None:
@@ -88,7 +92,7 @@ class JudgedParts:
         self._training = training.join, training.check_files
         ends = np.cumsum([0, *lengths]).tolist()
         places = [Place(first, ends[-1]) for first in ends[:-1]]
-        held = held_numbers(estimator, given, places)
+        self.numbers = held = held_numbers(estimator, given, places)
         cuts = np.searchsorted(held, ends)
         each = [
             (held[cuts[n] : cuts[n + 1]] - first, first - int(cuts[n]))
@@ -106,8 +110,15 @@ class JudgedParts:
     def rows(self, loss: Loss, threads: Threads) -> tuple[RowsInParts, RowsInParts, HeldInParts]:
         """Return all rows, those that are fitted, and those that are held out."""
         self._parts.threads = threads
-        every = RowsInParts(self._parts, *self._training, self._lengths, None)
-        return every, self._those_fitted(), HeldInParts(self._parts, loss, self._totals[1])
+        held = HeldInParts(self._parts, loss, self._totals[1])
+        return self._every(), self._those_fitted(), held
+
+    def fingerprint(self, settings: dict[str, Any]) -> str:
+        """Return a digest of the settings and of all rows, also those that judge."""
+        return self._every().written_as_given().fingerprint({**settings, "judged": True})
+
+    def _every(self) -> RowsInParts:
+        return RowsInParts(self._parts, *self._training, self._lengths, None)
 
     def _those_fitted(self) -> RowsInParts:
         return RowsInParts(self._parts, *self._training, self._fitted, self._totals[0])

@@ -22,7 +22,7 @@ from laconic.boost.propose import Admissible
 from laconic.boost.stages import State
 from laconic.data.doubts import stacklevel_of_user
 from laconic.data.elsewhere import is_on_device
-from laconic.data.fingerprint import settings_of
+from laconic.data.fingerprint import fingerprint, settings_of
 from laconic.data.labels import held_out_rows, normalised_weights
 from laconic.estimators.budgets import check_caps, in_order, make_costs, resolve_target
 from laconic.estimators.on_device import (
@@ -201,7 +201,7 @@ class BoostedClassifier(PathClassifier):
         if folds_first:
             self.cv_scores_ = self._cross_validate(ready, sample_weight, groups)
         # The folds take long, so refuse a checkpoint that cannot be used before they run.
-        with self._saver(ready) as saver:
+        with self._saver(ready, judged) as saver:
             if self.cv is not None and not folds_first:
                 self.cv_scores_ = self._cross_validate(ready, sample_weight, groups)
             with Threads(self.n_jobs) as threads:
@@ -306,8 +306,11 @@ class BoostedClassifier(PathClassifier):
         check_caps(costs, include)
         return Terms(include, Admissible(exclude, costs))
 
-    def _saver(self, ready: Ready) -> AbstractContextManager[Checkpoint | None]:
-        """Return the checkpoint, or an empty context if there is none."""
+    def _saver(self, ready: Ready, judged: Any) -> AbstractContextManager[Checkpoint | None]:
+        """Return the checkpoint, or an empty context if there is none.
+
+        Rows that are held out count as data, too: they choose the size, or judge tuned atoms.
+        """
         if self.checkpoint is None:
             return nullcontext()
         names = getattr(self, "feature_names_in_", None)
@@ -318,7 +321,10 @@ class BoostedClassifier(PathClassifier):
         settings |= {"costs": costs, "categorical": [*self._categories], "units": self._units}
         settings["chip"] = ready.target
         settings |= self._fingerprinted()
-        mark = ready.training.fingerprint(settings)
+        if (held := ready.held) is not None:
+            own = to_host(held.X), to_host(held.y), to_host(held.weight)
+            settings["held out"] = fingerprint(*own, {})
+        mark = (judged or ready.training).fingerprint(settings)
         return Checkpoint(self.checkpoint, mark, self._save_every)
 
     def _by_number(self, argument: str) -> list[Any]:

@@ -120,6 +120,11 @@ class JudgedHere(NamedTuple):
     every: Any
     held: HeldOut
 
+    def fingerprint(self, settings: dict[str, Any]) -> str:
+        """Return a digest of the settings and of all rows, also those that judge."""
+        digest: str = self.every.fingerprint({**settings, "judged": True})
+        return digest
+
 
 def judged_rows(estimator: Any, ready: Any) -> tuple[Any, JudgedHere | JudgedParts | None]:
     """Hold rows out. Return what is left to grow the path on, and what knows of all rows.
@@ -144,7 +149,7 @@ def judged_rows(estimator: Any, ready: Any) -> tuple[Any, JudgedHere | JudgedPar
 
         _check_copies(tuning)
         parts = JudgedParts(estimator, training)
-        return ready._replace(training=parts.to_grow()), parts
+        return _to_grow(ready, parts.to_grow(), parts.numbers), parts
     if ready.held is not None:
         _try_copies(tuning, training.X)
         return ready, None
@@ -153,8 +158,16 @@ def judged_rows(estimator: Any, ready: Any) -> tuple[Any, JudgedHere | JudgedPar
     X, codes, weight = _part(training, fitted)
     _try_copies(tuning, X)
     held = HeldOut(*_part(training, kept), ready.loss, estimator.n_iter_no_change)
-    grown = ready._replace(training=training._replace(X=X, codes=codes, weight=weight))
-    return grown, JudgedHere(training, held)
+    grown = training._replace(X=X, codes=codes, weight=weight)
+    return _to_grow(ready, grown, kept), JudgedHere(training, held)
+
+
+def _to_grow(ready: Any, training: Any, absent: np.ndarray) -> Any:
+    """Return what is ready, with the rows to grow a path on. Atoms that number rows number all."""
+    pool = ready.pool
+    if hasattr(pool, "numbered_with"):
+        pool = pool.numbered_with(absent)
+    return ready._replace(training=training, pool=pool)
 
 
 def _check_copies(tuning: Tuning) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -18,7 +19,7 @@ from laconic.numeric.magnitudes import ENLARGE, SHRINK, power_of_two
 from laconic.numeric.memory import warn_if_too_large
 from laconic.numeric.threads import Threads
 from laconic.pools.bound_balls import BoundBalls
-from laconic.pools.parts import Place
+from laconic.pools.parts import Place, numbers_among_all
 from laconic.pools.radii import BallGrid, CodedRows, code_rows, find_balls
 from laconic.pools.scaling import LARGEST_UNIT, SMALLEST_UNIT, column_peaks
 
@@ -60,6 +61,16 @@ class BallPool(TransformerMixin, BaseEstimator):
     centres: Any
     random_state: Any
     map_: Any
+    _absent: np.ndarray | None = None  # see `numbered_with`
+
+    def numbered_with(self: Self, absent: np.ndarray) -> Self:
+        """Return a copy that counts rows which it will not see when it says which row is nearest.
+
+        ``absent`` are the numbers of these rows among all, in order.
+        """
+        made = copy(self)
+        made._absent = absent
+        return made
 
     def _is_soft(self) -> bool:
         """Return whether balls are soft. Soft balls need the distances of rows."""
@@ -93,7 +104,7 @@ class BallPool(TransformerMixin, BaseEstimator):
         balls, _ = self._balls(
             X, weight, np.max([part.peaks for part in surveys], axis=0), None, threads
         )
-        return balls._replace(nearest=numbers[balls.nearest])
+        return self._numbered(balls._replace(nearest=numbers[balls.nearest]))
 
     def bind(
         self,
@@ -112,10 +123,17 @@ class BallPool(TransformerMixin, BaseEstimator):
             X = _dense(X)
             balls, coded = self._balls(X, weight, column_peaks(X, threads=threads), soft, threads)
             assert coded is not None
+            balls = self._numbered(balls)
         else:
             balls = survey
             coded = code_rows(_in_units(_dense(X), balls.power), balls, soft, threads)
         return self._bound(balls, coded, threads)
+
+    def _numbered(self, balls: BallGrid) -> BallGrid:
+        """Return balls with the numbers that rows have among all, also those that are absent."""
+        if self._absent is None:
+            return balls
+        return balls._replace(nearest=numbers_among_all(balls.nearest, self._absent))
 
     def _balls(
         self,

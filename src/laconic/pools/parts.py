@@ -50,6 +50,16 @@ class Place(NamedTuple):
         return numbers[(numbers >= 0) & (numbers < n_rows)]
 
 
+def numbers_among_all(numbers: np.ndarray, absent: np.ndarray) -> np.ndarray:
+    """Return the numbers among all rows of some that are counted without those that are absent.
+
+    ``absent`` are the numbers of the absent rows among all, in order.
+    """
+    before = np.searchsorted(absent - np.arange(len(absent)), numbers, side="right")
+    every: np.ndarray = numbers + before
+    return every
+
+
 class Unfinished(NamedTuple):
     """What ``merge`` returns to have all parts surveyed again, with the results so far."""
 
