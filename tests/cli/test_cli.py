@@ -351,18 +351,31 @@ def test_atoms_are_tuned(table, frame, method, tmp_path, capsys):
     X = frame.drop(columns="species")
     saved = Predictor.load(file).scores(X)  # the order of a table in memory rounds sums
     np.testing.assert_allclose(saved, model.predictor_.scores(X), rtol=1e-8)
-    capsys.readouterr()
+    assert "The atoms of the model in use were tuned." in capsys.readouterr().out
     told = error_of(capsys, *fit)
-    pool = {"share": "columns", "totalq": "stumps"}[method]
-    assert f"those of --pool {pool} cannot be tuned. Use --pool" in told
-    assert "hinges" in told
+    assert "--tune needs atoms with parameters. Add --pool bumps or --pool hinges." in told
+    assert "a search" not in told
+    told = error_of(capsys, *fit, "--max-bytes", 600)
+    assert "Or leave out --tune: a search by --max-bytes tunes by itself." in told
     told = error_of(capsys, *fit, "--pool", "columns,hinges")
     assert "--pool columns,hinges cannot be tuned" in told
 
 
+@pytest.mark.parametrize("method", ["share", "totalq"])
+def test_atoms_that_stay_are_reported(table, method, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("laconic.tune.path.Tuner.tuned", lambda self, entry: None)
+    options = ["--target", "species", "--method", method, "--max-atoms", 2, "--tune"]
+    options += ["--pool", "hinges", "--max-operations", 100, "--out", tmp_path / "m.laconic"]
+    assert run("fit", table, *options) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    fewer = " or has fewer atoms" if method == "totalq" else ""
+    told = "The tuned model is no better on held-out rows or takes more operations"
+    assert f"The atoms stay as they were chosen. {told}{fewer}." in shown
+
+
 def test_a_search_does_not_tune():
     args = settings("t.csv", "--target", "y", "--method", "compact", "--tune")
-    with pytest.raises(UserError, match="--tune works only with --method share or totalq"):
+    with pytest.raises(UserError, match=r"share or totalq\. A search tunes by itself"):
         fit_options.settle(args)
 
 

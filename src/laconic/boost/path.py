@@ -130,7 +130,8 @@ class Path:
     ----------
     entries : list of PathEntry
     chosen : Path or None
-        If atoms were tuned, the path as it was chosen.
+        The path as it was chosen, if the fit tunes atoms afterwards, and None if not. Where no
+        tuned model was accepted, both have the same entry.
     """
 
     def __init__(self, entries: list[PathEntry], chosen: Path | None = None) -> None:
@@ -158,7 +159,10 @@ class Path:
         return html_path(self)
 
     def is_tuned(self, size: int) -> bool:
-        """Return whether the atoms of a size were tuned, so that they are not in the pool."""
+        """Return whether a size has tuned atoms, which are not in the pool.
+
+        It is False if the size was not tuned, or if its tuned model was not accepted.
+        """
         return self.chosen is not None and self[size] is not self.chosen[size]
 
     def _span(self) -> str:

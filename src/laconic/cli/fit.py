@@ -184,6 +184,8 @@ def _tell_path(console: Any, args: Any, model: Any, test: Any, n_rows: int) -> N
         how = f"{args.cv}-fold cross-validation" if args.cv else "the loss on held-out rows"
         at = f" at a price of {model.price_:g}," if args.method == "totalq" else ","
         console.print(f"In use: {count(model.n_atoms_, 'atom')}{at} chosen by {how}.\n")
+    if args.tune and model.n_atoms_ and model.status_ != "interrupted":
+        console.print(f"{_told_of_tuning(args, model)}\n")
     few = args.method == "totalq" and args.price is None and not args.cv and n_rows < MANY
     if few and args.max_atoms is None:
         console.print(
@@ -196,6 +198,18 @@ def _tell_path(console: Any, args: Any, model: Any, test: Any, n_rows: int) -> N
             f"The path ends at {count(model.path_.sizes[-1], 'atom')}: {model.status_}.\n"
         )
     console.out(card(model) + "\n", highlight=False)
+
+
+def _told_of_tuning(args: Any, model: Any) -> str:
+    """Say whether the model in use has tuned atoms, and if not, why."""
+    if model.path_.is_tuned(model.n_atoms_):
+        return "The atoms of the model in use were tuned."
+    why = ["is no better on held-out rows"]
+    if args.max_operations is not None:
+        why.append("takes more operations")
+    if args.method == "totalq":
+        why.append("has fewer atoms")
+    return f"The atoms stay as they were chosen. The tuned model {' or '.join(why)}."
 
 
 def _tell_search(console: Any, args: Any, model: Any, test: Any, n_rows: int) -> None:

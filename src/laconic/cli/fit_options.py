@@ -135,7 +135,10 @@ def settle(args: argparse.Namespace) -> None:
     for name in given:
         if args.method not in _OWN[name]:
             methods = " or ".join(_OWN[name])
-            raise UserError(f"--{name.replace('_', '-')} works only with --method {methods}.")
+            itself = " A search tunes by itself." if name == "tune" else ""
+            raise UserError(
+                f"--{name.replace('_', '-')} works only with --method {methods}.{itself}"
+            )
     if args.method != "totalq" and args.loss in BINARY_LOSSES:
         raise UserError(f"--loss {args.loss} works only with --method totalq.")
     shipped = args.max_bytes is not None or args.export or args.method == "compact"
@@ -148,24 +151,30 @@ def settle(args: argparse.Namespace) -> None:
         raise UserError("--scoring names the score that --cv compares. Give --cv too.")
     if args.cv and args.price is not None:
         raise UserError("--cv chooses the price. Leave out --price or --cv.")
+    if args.tune:
+        _check_tunable(args)
     # A search looks at the table before it chooses pools, so it takes all that stumps take.
     args.pool = args.pool or ("columns" if args.method == "share" else "stumps")
     if args.method == "share" and args.max_atoms is None:
         args.max_atoms = 20
-    if args.tune:
-        _check_tunable(args.pool)
 
 
-def _check_tunable(pool: str | list[str]) -> None:
+def _check_tunable(args: argparse.Namespace) -> None:
     """Refuse pools whose atoms have no parameters."""
     from laconic.pools import make_pool
 
     def tunable(name: str | list[str]) -> bool:
         return bool(getattr(make_pool(name, None, None, []), "tunable", False))
 
-    if not tunable(pool):
-        given = pool if isinstance(pool, str) else ",".join(pool)
-        known = " or --pool ".join(filter(tunable, POOLS))
+    known = " or --pool ".join(filter(tunable, POOLS))
+    if args.pool is None:
+        search = " Or leave out --tune: a search by --max-bytes tunes by itself."
+        raise UserError(
+            f"--tune needs atoms with parameters. Add --pool {known}."
+            f"{'' if args.max_bytes is None else search}"
+        )
+    if not tunable(args.pool):
+        given = args.pool if isinstance(args.pool, str) else ",".join(args.pool)
         raise UserError(
             f"--tune changes the parameters of atoms, and those of --pool {given} cannot be tuned. "
             f"Use --pool {known}, or leave out --tune."

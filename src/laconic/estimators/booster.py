@@ -426,7 +426,8 @@ class BoostedClassifier(PathClassifier):
         """Set the fitted attributes from the loop's state, and from tuned entries by size."""
         chosen = self._entries(loop, state)
         path = [tuned.get(entry.size, entry) for entry in chosen]
-        self.path_ = Path(path, Path(chosen) if tuned else None)
+        tuning = asked_tuning(self)
+        self.path_ = Path(path, Path(chosen) if tuning is not None and tuning.joint else None)
         self._keep_asked([*path, *self._kept_beside(state)])
         self.status_ = state.status
         if held is not None:

@@ -97,7 +97,8 @@ class ShareBoostClassifier(BoostedClassifier):
         grown: the directions of hinges, the templates of patches, the centres and radii of soft
         balls. A tuned model is used if it has a lower loss on held-out rows; without
         ``early_stopping``, the share ``validation_fraction`` of the rows is held out for this. The
-        path is grown on the other rows, and ``path_.chosen`` is the path without tuning. See
+        path is grown on the other rows. ``path_.chosen`` is the path without tuning, and
+        ``path_.is_tuned(size)`` says whether a tuned model was accepted. See
         `laconic.tune.Tuning` for settings, and for which sizes are tuned. With
         ``Tuning(at_selection=True)``, hinges and patches are also moved when they are chosen. Only
         for ``"hinges"``, ``"bumps"``, and `laconic.pools.Patches` and ``Pieces(soft=True)``.
@@ -156,9 +157,11 @@ class ShareBoostClassifier(BoostedClassifier):
     checkpoint : str or path-like, default=None
         File that keeps the state. If the file exists, the fit resumes from it and ends with the
         identical model. A file of other data or settings is refused, but you may raise
-        ``max_atoms`` and change settings of ``tune``, except ``at_selection``. A kill loses the
-        current round (or epoch of tuning) and at most 5 seconds before it. If the file can no
-        longer be written, a warning says so and the fit goes on.
+        ``max_atoms`` and change settings of ``tune``, except ``at_selection``. To set ``tune`` for
+        the first time, or to leave it out, you need another file, or ``early_stopping`` in both
+        fits: otherwise the path is grown on other rows. A kill loses the current round (or epoch
+        of tuning) and at most 5 seconds before it. If the file can no longer be written, a warning
+        says so and the fit goes on.
     callbacks : list of callables, default=None
         Called with the loop's state after every round. If a callback returns something true, the
         fit ends.

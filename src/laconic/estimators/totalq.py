@@ -91,7 +91,8 @@ class TotalQBoostClassifier(PricedClassifier):
         Re-optimise the parameters of the chosen atoms together with their weights when the last
         round is done, as for `ShareBoostClassifier`, under the loss and the l1 term of this
         problem. A tuned model has as many atoms and the same price. It is used if it has a lower
-        loss on rows that are held out of both. ``path_.chosen`` is the path without tuning.
+        loss on rows that are held out of both. ``path_.chosen`` is the path without tuning, and
+        ``path_.is_tuned(size)`` says whether a tuned model was accepted.
     groups : sequence, default=None
         A label for every feature, or lists of feature numbers. Features of a group are in or out
         together. Only for ``"columns"``, alone or in a list. (Groups of rows, for
@@ -141,9 +142,10 @@ class TotalQBoostClassifier(PricedClassifier):
     checkpoint : str or path-like, default=None
         File that keeps the state. If the file exists, the fit resumes from it and ends with the
         identical model. A file of other data or settings is refused, but you may raise
-        ``max_rounds`` and change settings of ``tune``. A kill loses the round (or epoch of tuning)
-        under way and at most 5 seconds before it. If the file can no longer be written, a warning
-        says so and the fit goes on.
+        ``max_rounds`` and change settings of ``tune``. To set ``tune`` for the first time, or to
+        leave it out, you need another file, or ``early_stopping`` in both fits. A kill loses the
+        round (or epoch of tuning) under way and at most 5 seconds before it. If the file can no
+        longer be written, a warning says so and the fit goes on.
     callbacks : list of callables, default=None
         Called with the loop's state after every round. If a callback returns something true, the
         fit ends.
