@@ -256,6 +256,7 @@ def test_a_fit_inside_a_task_does_not_wait_for_its_own_thread(alone):
     assert_same_bits(expected, found)
 
 
+@pytest.mark.long
 def test_workers_that_always_die_give_a_clear_error(alone):
     X, y = rows(n_parts=1)
     deadly = X.map_blocks(end_the_process, dtype=X.dtype, meta=np.empty((0, 0)))

@@ -118,6 +118,7 @@ runpy.run_module("laconic", run_name="__main__", alter_sys=True)
 """
 
 
+@pytest.mark.long
 def test_demo_as_a_program(tmp_path):
     out = tmp_path / "tmp"
     done = subprocess.run(

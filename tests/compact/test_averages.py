@@ -66,6 +66,7 @@ def test_caps_hold_for_the_mean():
         assert cost.operations <= 300
 
 
+@pytest.mark.long
 def test_a_search_tries_single_paths_and_means():
     X, y = digits()
     given = {"pools": ["stumps", "bumps"], "max_atoms": 8, "cv": 2, "random_state": 0}

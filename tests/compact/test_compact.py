@@ -208,6 +208,7 @@ def test_a_search_killed_after_every_fit_ends_alike(digits, several_rungs, monke
         CompactClassifier(checkpoint=path).fit(X, y)
 
 
+@pytest.mark.long
 def test_a_time_limit_gives_the_first_part_of_the_plan(digits, several_rungs, monkeypatch):
     X, y = digits
     whole = CompactClassifier(700, **FEW).fit(X, y)
@@ -377,6 +378,7 @@ def test_weights_scoring_groups_and_probabilities():
     assert "roc_auc" in model.why_
 
 
+@pytest.mark.long
 def test_one_standard_error_gives_a_smaller_model(digits):
     settings = {**FEW, "max_atoms": 60, "pools": ["columns"]}
     best = CompactClassifier(2000, **settings).fit(*digits)

@@ -102,6 +102,7 @@ def test_a_float32_number_is_at_most_v_if_it_is_at_most_v_rounded_down():
         assert np.array_equal(x.astype(np.float64) <= v, x <= rounded_down(v))
 
 
+@pytest.mark.long
 @needs_compiler
 def test_code_does_not_grow_with_the_model():
     """Thousands of patches compile in seconds, and only tables grow."""
