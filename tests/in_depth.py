@@ -25,9 +25,10 @@ ONE_OF = {
     "cli/test_cli_chunks.py::test_chunks_give_the_answers_of_one_memory": 3,
     "cli/test_cli_chunks.py::test_times_are_spelled_the_same_in_every_chunk": 3,
     "cli/test_cli_files.py::test_standard_output_may_be_full": 2,
-    "compact/test_compact.py::test_scikit_learn_accepts_it": 2,
+    "compact/test_compact.py::test_scikit_learn_accepts_it": 3,
     "converters/test_models.py::test_stumps_decide_alike_right_at_their_thresholds": 3,
     "device/test_fits_on_devices.py::test_shareboost_finds_the_same_path": 2,
+    "device/test_in_scikit_learn.py::test_with_dispatch": 2,
     "device/test_kernels.py::test_a_kernel_agrees_with_its_twin_in_the_interpreter": 2,
     "estimators/test_budgets.py::test_the_loop_chooses_as_a_naive_loop_does": 2,
     "estimators/test_budgets.py::test_totalqboost_keeps_every_cap": 2,
@@ -59,7 +60,7 @@ ONE_OF = {
     "numeric/test_skinny.py::test_kernel_is_the_product": 3,
     "pools/test_patches.py::test_sums_are_those_of_the_explicit_matrix": 2,
     "pools/test_stumps_parts.py::test_a_feature_too_long_to_list": 2,
-    "report/test_page.py::test_nothing_is_cut_or_too_wide": 3,
+    "report/test_page.py::test_nothing_is_cut_or_too_wide": 4,
     "rows/test_compiled_blocks.py::test_compiled_and_other_blocks_give_the_same_path": 4,
     "rows/test_far.py::test_every_pool_gives_the_path_of_near_shards_and_survives_losses": 2,
     "rows/test_far.py::test_every_rule_and_loss": 3,
@@ -70,8 +71,10 @@ ONE_OF = {
     "rows/test_shards.py::test_weights_are_those_of_one_memory": 2,
     "subset/test_brute_force.py::test_up_to_sixteen_columns": 3,
     "subset/test_exact.py::test_a_tree_at_its_end_leaves_no_gap": 2,
-    "test_fuzz.py::test_resealed_integer_predictors": 3,
+    "test_fuzz.py::test_resealed_checkpoints": 2,
+    "test_fuzz.py::test_resealed_integer_predictors": 4,
     "tune/test_kept_tuning.py::test_after_whichever_epoch_it_ends_it_resumes_identically": 2,
+    "tune/test_tuned_patches.py::test_slopes_are_finite_differences": 2,
 }  # fmt: skip
 
 

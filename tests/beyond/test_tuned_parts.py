@@ -42,6 +42,7 @@ def assert_close(model, near):
     np.testing.assert_allclose(model.atom_coef_, near.atom_coef_, rtol=1e-2, atol=1e-4)
 
 
+@pytest.mark.long
 def test_workers_never_change_a_bit(digits, near):
     dask_rows = pytest.importorskip("dask_rows")
     X, y = (dask_rows.array_of(array, CUTS) for array in digits)

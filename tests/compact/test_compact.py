@@ -297,6 +297,7 @@ def test_features_that_matter_together_get_rules():
     assert model.score(frame, y) > 0.9
 
 
+@pytest.mark.long
 def test_dates_are_read_once():
     """Rows of dates are encoded before the search. What ships must not encode them again."""
     rng = np.random.default_rng(0)

@@ -37,6 +37,7 @@ print("done")
 """
 
 
+@pytest.mark.long
 def test_with_array_api_dispatch_and_without():
     folders = [Path(__file__).parent, Path(__file__).parents[1], *sys.path]
     environment = {**os.environ, "SCIPY_ARRAY_API": "1", "PYTHONPATH": ":".join(map(str, folders))}

@@ -58,6 +58,7 @@ def objective(problem, method, price, cap):
     return fit.value + price * len(fit.support)
 
 
+@pytest.mark.long
 def test_many_small_problems(record_property):
     """Seven columns, every loss, weights of one sign or both, with an intercept and without."""
     hits = {method: [] for method in ("local", *SAMPLERS)}

@@ -365,6 +365,7 @@ def test_sizes_that_the_path_does_not_reach_are_left_out():
     assert 0 < len(model.path_) - 1 < 30
 
 
+@pytest.mark.long
 def test_whole_numbers_of_numpy_are_seeds(digits):
     one, other = (booster(random_state=seed).fit(*digits[:2]) for seed in (3, np.int64(3)))
     assert any(map(one.path_.is_tuned, one.path_.sizes))
