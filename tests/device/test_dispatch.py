@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 # SciPy reads the variable when it is imported, so this runs in a process of its own.
 DISPATCHED = """
 import numpy as np, torch
