@@ -46,7 +46,7 @@ KINDS: dict[str, dict[str, Any]] = {
         "alpha": 1e-6,
         "epochs": 150,
         "copies": STRENGTHS["usual"],
-        "sizes": [30, 40, 205],
+        "sizes": [30, 40, 215],
     },
     "cheap": {
         "pool": SHARED,
