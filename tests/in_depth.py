@@ -29,7 +29,6 @@ ONE_OF = {
     "converters/test_models.py::test_stumps_decide_alike_right_at_their_thresholds": 3,
     "device/test_fits_on_devices.py::test_shareboost_finds_the_same_path": 2,
     "device/test_in_scikit_learn.py::test_with_dispatch": 2,
-    "device/test_kernels.py::test_a_kernel_agrees_with_its_twin_in_the_interpreter": 2,
     "estimators/test_budgets.py::test_the_loop_chooses_as_a_naive_loop_does": 2,
     "estimators/test_budgets.py::test_totalqboost_keeps_every_cap": 2,
     "estimators/test_clump.py::test_scikit_learn_accepts_it": 2,

@@ -91,8 +91,8 @@ class TotalQBoostClassifier(PricedClassifier):
         Re-optimise the parameters of the chosen atoms together with their weights when the last
         round is done, as for `ShareBoostClassifier`, under the loss and the l1 term of this
         problem. A tuned model has as many atoms and the same price. It is used if it has a lower
-        loss on rows that are held out of both. ``path_.chosen`` is the path without tuning, and
-        ``path_.is_tuned(size)`` says whether a tuned model was accepted.
+        loss on held-out rows, which choose no atoms. ``path_.chosen`` is the path without tuning,
+        and ``path_.is_tuned(size)`` says whether a tuned model was accepted.
     groups : sequence, default=None
         A label for every feature, or lists of feature numbers. Features of a group are in or out
         together. Only for ``"columns"``, alone or in a list. (Groups of rows, for
